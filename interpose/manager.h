@@ -1,0 +1,100 @@
+// What the hooks ask of the memory manager inside a job. The seam between `hooks*.cc` (which calls of
+// which library arrive, and under which name) and the arena, gate and mover (what happens to memory).
+//
+// Errors are the driver's own codes. Thread rule: callable from any thread of the job; a caller proves
+// with a Guard that it is not already inside Tidemark on this thread.
+
+#ifndef TIDEMARK_INTERPOSE_MANAGER_H_
+#define TIDEMARK_INTERPOSE_MANAGER_H_
+
+#include <cuda.h>
+#include <stddef.h>
+#include <stdint.h>
+
+namespace tidemark::interpose {
+
+// Thread-local re-entry mark. A hook makes one first; when `entered()` is false the hook was reached
+// from inside Tidemark (or from inside the driver on Tidemark's behalf) and must pass straight through.
+class Guard {
+ public:
+  Guard();
+  ~Guard();
+  Guard(const Guard&) = delete;
+  Guard& operator=(const Guard&) = delete;
+  bool entered() const { return entered_; }
+
+ private:
+  bool entered_;
+};
+
+// Called after the job's own cuInit succeeded, and after fork in the child. Never fails: when the
+// manager cannot work (no VMM, no budget, disabled) it stays inactive and every call below passes.
+void ManagerStart(const Guard&);
+bool ManagerActive();
+
+// ---- Allocation. Each returns true when it handled the call and put the outcome in `*result`; false
+// means "not ours, call the driver". `device` is that of the current context.
+bool ManagerAlloc(const Guard&, CUdeviceptr* address, size_t bytes, CUresult* result);
+bool ManagerAllocPitch(const Guard&, CUdeviceptr* address, size_t* pitch, size_t width_bytes,
+                       size_t height, unsigned element_bytes, CUresult* result);
+bool ManagerAllocAsync(const Guard&, CUdeviceptr* address, size_t bytes, CUstream stream,
+                       CUresult* result);
+bool ManagerFree(const Guard&, CUdeviceptr address, CUresult* result);
+bool ManagerFreeAsync(const Guard&, CUdeviceptr address, CUstream stream, CUresult* result);
+bool ManagerMemGetInfo(const Guard&, size_t* free_bytes, size_t* total_bytes, CUresult* result);
+// Base and size of the buffer that holds `address`, for cuMemGetAddressRange and pointer attributes.
+bool ManagerAddressRange(const Guard&, CUdeviceptr address, CUdeviceptr* base, size_t* bytes);
+
+// Memory that the driver itself serves (managed, pools of the job, arrays, VMM of the job): counted,
+// so that it is never lost from accounting, and charged to the budget. `sign` +1 or -1.
+void ManagerCountPassedThrough(const Guard&, uint64_t bytes, int sign);
+// Asks for room before a passed-through allocation: evicts or returns false (out of memory).
+bool ManagerMakeRoom(const Guard&, uint64_t bytes);
+
+// ---- IPC of arena memory.
+bool ManagerIpcGetHandle(const Guard&, CUipcMemHandle* handle, CUdeviceptr address, CUresult* result);
+bool ManagerIpcOpenHandle(const Guard&, CUdeviceptr* address, CUipcMemHandle handle, CUresult* result);
+bool ManagerIpcClose(const Guard&, CUdeviceptr address, CUresult* result);
+
+// ---- Launch gate. Constructed before a piece of work is handed to the driver, destroyed right after
+// the driver took it: between the two no chunk that the work may touch is moved.
+struct GateSpan {
+  CUdeviceptr base;
+  size_t bytes;   // 0: the whole buffer that holds `base`
+  bool write;
+};
+class GatePass {
+ public:
+  // Work with known extents: copies and memsets. `spans` may name host memory; it is ignored.
+  GatePass(const Guard&, CUstream stream, const GateSpan* spans, size_t count);
+  // A kernel: the parameter block is scanned for arena addresses. Exactly one of `params` (array of
+  // pointers to values) and `extra` (CU_LAUNCH_PARAM_* list) is set, or neither.
+  GatePass(const Guard&, CUstream stream, CUfunction function, void** params, void** extra);
+  // A graph launch: everything the graph was captured with is resident already (pinned).
+  GatePass(const Guard&, CUstream stream, CUgraphExec graph);
+  ~GatePass();
+  GatePass(const GatePass&) = delete;
+  GatePass& operator=(const GatePass&) = delete;
+
+ private:
+  uint32_t device_;  // whose gate is held, or kNoDevice
+};
+
+// A small host-to-device copy: if its source bytes hold arena addresses, the destination is a pointer
+// table and an edge to each target is kept. Called inside the GatePass of the copy.
+void ManagerNotePointerTable(const Guard&, CUdeviceptr destination, const void* source, size_t bytes);
+
+// ---- Streams, contexts and capture, as the job makes and ends them.
+void ManagerStreamCreated(const Guard&, CUstream stream);
+void ManagerStreamDestroying(const Guard&, CUstream stream);   // before the driver destroys it
+void ManagerCaptureBegan(const Guard&, CUstream stream);
+void ManagerCaptureEnded(const Guard&, CUstream stream, CUgraph graph);
+void ManagerContextDestroying(const Guard&, CUcontext context);  // also a device's primary reset
+
+// Registration that makes addresses immovable: IPC export, peer access, RDMA, graph capture.
+enum class PinReason { kIpc, kPeer, kGraph, kRegistered };
+void ManagerPin(const Guard&, CUdeviceptr address, size_t bytes, PinReason reason);
+
+}  // namespace tidemark::interpose
+
+#endif  // TIDEMARK_INTERPOSE_MANAGER_H_
