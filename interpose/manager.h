@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "kernels/driver.h"
+
 namespace tidemark::interpose {
 
 // Thread-local re-entry mark. A hook makes one first; when `entered()` is false the hook was reached
@@ -27,9 +29,10 @@ class Guard {
   bool entered_;
 };
 
-// Called after the job's own cuInit succeeded, and after fork in the child. Never fails: when the
-// manager cannot work (no VMM, no budget, disabled) it stays inactive and every call below passes.
-void ManagerStart(const Guard&);
+// Called after the job's own cuInit succeeded, with the real driver's functions, which must stay valid
+// for the life of the process. Never fails: when the manager cannot work (no VMM, no budget, disabled)
+// it stays inactive and every call below passes. A forked child is inactive until its own cuInit.
+void ManagerStart(const Guard&, const kernels::Driver& driver);
 bool ManagerActive();
 
 // ---- Allocation. Each returns true when it handled the call and put the outcome in `*result`; false
@@ -77,7 +80,7 @@ class GatePass {
   GatePass& operator=(const GatePass&) = delete;
 
  private:
-  uint32_t device_;  // whose gate is held, or kNoDevice
+  uint32_t devices_ = 0;  // one bit per device whose gate is held
 };
 
 // A small host-to-device copy: if its source bytes hold arena addresses, the destination is a pointer
