@@ -1,0 +1,8 @@
+// The main() that GoogleTest's gtest_main would bring.
+
+#include "gtest/gtest.h"
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  return RUN_ALL_TESTS();
+}
