@@ -1,23 +1,61 @@
-# tidemark_twins(TARGET SOURCES a.cu b.cu): compiles CUDA sources with the host C++ compiler, so that
-# their kernels run as host twins on the software GPU. Each source is compiled twice: plain, and
-# traced (every load and store reported, for the race detector). Sanitizer builds have no traced
-# variant, because a sanitizer's own instrumentation takes its place.
+# CUDA sources without CMake's CUDA language: the same .cu files become host twins (any machine) and
+# device code (machines with nvcc).
+
+# tidemark_twins(TARGET SOURCES a.cu b.cu [UNTRACED]): compiles CUDA sources with the host C++ compiler,
+# so that their kernels run as host twins on a software GPU. Linking to TARGET adds its objects to the
+# program. Each source is compiled twice: plain, and traced (every load and store reported, for a race
+# detector; kernels/twin_trace.h). Sanitizer builds have no traced variant, because the sanitizer's own
+# instrumentation takes its place; UNTRACED leaves it out elsewhere.
 function(tidemark_twins target)
-  cmake_parse_arguments(ARG "" "" "SOURCES" ${ARGN})
-  add_library(${target} OBJECT ${ARG_SOURCES})
+  cmake_parse_arguments(ARG "UNTRACED" "" "SOURCES" ${ARGN})
   set_source_files_properties(${ARG_SOURCES} PROPERTIES LANGUAGE CXX)
-  target_compile_options(${target} PRIVATE -x c++ -O3)
-  target_compile_definitions(${target} PRIVATE TIDEMARK_HOST_TWIN=1)
-  target_link_libraries(${target} PUBLIC tidemark_flags tidemark_cuda_headers)
-  if(NOT TIDEMARK_SANITIZE)
-    add_library(${target}_traced OBJECT ${ARG_SOURCES})
-    target_compile_options(${target}_traced PRIVATE -x c++ -O2 -fsanitize=thread)
-    if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-      target_compile_options(${target}_traced PRIVATE --param=tsan-instrument-func-entry-exit=0)
-    else()
-      target_compile_options(${target}_traced PRIVATE "SHELL:-mllvm -tsan-instrument-func-entry-exit=0")
-    endif()
-    target_compile_definitions(${target}_traced PRIVATE TIDEMARK_HOST_TWIN=1 TIDEMARK_TWIN_TRACED=1)
-    target_link_libraries(${target}_traced PUBLIC tidemark_flags tidemark_cuda_headers)
+  add_library(${target} INTERFACE)
+  _tidemark_twin_objects(${target}_plain "${ARG_SOURCES}" -O3 TIDEMARK_HOST_TWIN=1)
+  target_sources(${target} INTERFACE $<TARGET_OBJECTS:${target}_plain>)
+  if(TIDEMARK_SANITIZE OR ARG_UNTRACED)
+    return()
   endif()
+  target_compile_definitions(${target}_plain PRIVATE TIDEMARK_TWIN_HAS_TRACED=1)
+  # Loops must not become memset or memcpy: GCC instruments neither.
+  set(traced_options -O2 -fsanitize=thread -fno-tree-loop-distribute-patterns)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    list(APPEND traced_options --param=tsan-instrument-func-entry-exit=0)
+  else()
+    list(APPEND traced_options "SHELL:-mllvm -tsan-instrument-func-entry-exit=0")
+  endif()
+  _tidemark_twin_objects(${target}_traced "${ARG_SOURCES}" "${traced_options}"
+                         "TIDEMARK_HOST_TWIN=1;TIDEMARK_TWIN_TRACED=1")
+  target_sources(${target} INTERFACE $<TARGET_OBJECTS:${target}_traced>)
+  target_link_libraries(${target} INTERFACE tidemark_twin_trace)
+endfunction()
+
+function(_tidemark_twin_objects target sources options definitions)
+  add_library(${target} OBJECT ${sources})
+  target_compile_options(${target} PRIVATE "SHELL:-x c++" ${options})
+  target_compile_definitions(${target} PRIVATE ${definitions})
+  target_link_libraries(${target} PRIVATE tidemark_flags tidemark_cuda_headers)
+endfunction()
+
+# tidemark_nvcc_objects(VARIABLE SOURCES a.cu b.cu): compiles CUDA sources for a real GPU (PTX of the
+# oldest architecture that CUDA 13 knows, so any later one too) and puts the object files into
+# VARIABLE. Only where TIDEMARK_NVCC_PROGRAM is set.
+function(tidemark_nvcc_objects variable)
+  cmake_parse_arguments(ARG "" "" "SOURCES" ${ARGN})
+  set(objects "")
+  foreach(source IN LISTS ARG_SOURCES)
+    cmake_path(ABSOLUTE_PATH source OUTPUT_VARIABLE path)
+    cmake_path(GET source STEM name)
+    set(object "${CMAKE_CURRENT_BINARY_DIR}/${variable}_${name}.nvcc.o")
+    add_custom_command(
+      OUTPUT "${object}"
+      COMMAND "${TIDEMARK_NVCC_PROGRAM}" -std=c++20 -O3 -c "${path}" -o "${object}"
+              -gencode arch=compute_75,code=compute_75 -I "${CMAKE_SOURCE_DIR}"
+              -Xcompiler=-fPIC -ccbin "${CMAKE_CXX_COMPILER}" -MD -MF "${object}.d" -MT "${object}"
+      DEPENDS "${path}"
+      DEPFILE "${object}.d"
+      COMMENT "nvcc ${source}"
+      VERBATIM)
+    list(APPEND objects "${object}")
+  endforeach()
+  set(${variable} "${objects}" PARENT_SCOPE)
 endfunction()

@@ -16,8 +16,8 @@
 #define TIDEMARK_TWIN_VERSION 1u
 
 enum {
-  kTwinParamPointer = 1u,         // the parameter is a pointer to device memory
-  kTwinParamConstPointee = 2u,    // ... that the kernel only reads
+  kTwinParamPointer = 1u,       // the parameter is a pointer to device memory
+  kTwinParamConstPointee = 2u,  // ... that the kernel only reads
 };
 
 struct tm_twin_param {
@@ -32,10 +32,11 @@ struct tm_twin_launch {
   uint32_t grid[3];
   uint32_t block[3];
   void* const* params;
-  void* dynamic_shared;            // dynamic_shared_bytes bytes, fresh for each block
+  void* dynamic_shared;  // dynamic_shared_bytes bytes, fresh for each block
   uint32_t dynamic_shared_bytes;
   uint32_t reserved;
-  // Called by __syncthreads() of kernels with a barrier; returns once all threads of the block came.
+  // Called by __syncthreads() of kernels with a barrier; returns once all threads of the block
+  // came.
   void (*barrier)(void* context);
   void* barrier_context;
   // Called by traced twins for each run of bytes touched; write is 0 or 1. Null when not tracing.
@@ -45,7 +46,8 @@ struct tm_twin_launch {
 
 struct tm_twin_kernel {
   const char* name;  // as cuModuleGetFunction and __cudaRegisterFunction name it
-  // Without barrier: runs blocks [first, last) of the grid in linear order (x fastest), all threads.
+  // Without barrier: runs blocks [first, last) of the grid in linear order (x fastest), all
+  // threads.
   void (*run)(const struct tm_twin_launch*, uint64_t first, uint64_t last);
   void (*run_traced)(const struct tm_twin_launch*, uint64_t first, uint64_t last);  // may be null
   // With barrier: runs one thread; the device runs block[0]*block[1]*block[2] of them as fibers of
