@@ -20,10 +20,10 @@ namespace simgpu {
 enum class Unit { kNone, kCompute, kCopyToDevice, kCopyToHost, kCopyOnDevice, kHost };
 
 struct Operation {
-  std::string name;          // "cuMemcpyHtoDAsync 4194304 bytes", for race and fault reports
+  std::string name;  // "cuMemcpyHtoDAsync 4194304 bytes", for race and fault reports
   Unit unit = Unit::kNone;
-  double seconds = 0;        // modelled duration on its unit
-  std::vector<Span> touches; // checked and race-checked just before `run`; `run` may add more
+  double seconds = 0;         // modelled duration on its unit
+  std::vector<Span> touches;  // checked and race-checked just before `run`; `run` may add more
   bool from_kernel = false;
   bool host_callback = false;  // run without the driver lock; must not call the CUDA API
   std::function<CUresult(Operation&)> run;  // may be empty
