@@ -1,8 +1,9 @@
-// What the hooks ask of the memory manager inside a job. The seam between `hooks*.cc` (which calls of
-// which library arrive, and under which name) and the arena, gate and mover (what happens to memory).
+// What the hooks ask of the memory manager inside a job. The seam between `hooks*.cc` (which calls
+// of which library arrive, and under which name) and the arena, gate and mover (what happens to
+// memory).
 //
-// Errors are the driver's own codes. Thread rule: callable from any thread of the job; a caller proves
-// with a Guard that it is not already inside Tidemark on this thread.
+// Errors are the driver's own codes. Thread rule: callable from any thread of the job; a caller
+// proves with a Guard that it is not already inside Tidemark on this thread.
 
 #ifndef TIDEMARK_INTERPOSE_MANAGER_H_
 #define TIDEMARK_INTERPOSE_MANAGER_H_
@@ -15,8 +16,9 @@
 
 namespace tidemark::interpose {
 
-// Thread-local re-entry mark. A hook makes one first; when `entered()` is false the hook was reached
-// from inside Tidemark (or from inside the driver on Tidemark's behalf) and must pass straight through.
+// Thread-local re-entry mark. A hook makes one first; when `entered()` is false the hook was
+// reached from inside Tidemark (or from inside the driver on Tidemark's behalf) and must pass
+// straight through.
 class Guard {
  public:
   Guard();
@@ -29,14 +31,15 @@ class Guard {
   bool entered_;
 };
 
-// Called after the job's own cuInit succeeded, with the real driver's functions, which must stay valid
-// for the life of the process. Never fails: when the manager cannot work (no VMM, no budget, disabled)
-// it stays inactive and every call below passes. A forked child is inactive until its own cuInit.
+// Called after the job's own cuInit succeeded, with the real driver's functions, which must stay
+// valid for the life of the process. Never fails: when the manager cannot work (no VMM, no budget,
+// disabled) it stays inactive and every call below passes. A forked child is inactive until its own
+// cuInit.
 void ManagerStart(const Guard&, const kernels::Driver& driver);
 bool ManagerActive();
 
-// ---- Allocation. Each returns true when it handled the call and put the outcome in `*result`; false
-// means "not ours, call the driver". `device` is that of the current context.
+// ---- Allocation. Each returns true when it handled the call and put the outcome in `*result`;
+// false means "not ours, call the driver". `device` is that of the current context.
 bool ManagerAlloc(const Guard&, CUdeviceptr* address, size_t bytes, CUresult* result);
 bool ManagerAllocPitch(const Guard&, CUdeviceptr* address, size_t* pitch, size_t width_bytes,
                        size_t height, unsigned element_bytes, CUresult* result);
@@ -45,25 +48,28 @@ bool ManagerAllocAsync(const Guard&, CUdeviceptr* address, size_t bytes, CUstrea
 bool ManagerFree(const Guard&, CUdeviceptr address, CUresult* result);
 bool ManagerFreeAsync(const Guard&, CUdeviceptr address, CUstream stream, CUresult* result);
 bool ManagerMemGetInfo(const Guard&, size_t* free_bytes, size_t* total_bytes, CUresult* result);
-// Base and size of the buffer that holds `address`, for cuMemGetAddressRange and pointer attributes.
+// Base and size of the buffer that holds `address`, for cuMemGetAddressRange and pointer
+// attributes.
 bool ManagerAddressRange(const Guard&, CUdeviceptr address, CUdeviceptr* base, size_t* bytes);
 
-// Memory that the driver itself serves (managed, pools of the job, arrays, VMM of the job): counted,
-// so that it is never lost from accounting, and charged to the budget. `sign` +1 or -1.
+// Memory that the driver itself serves (managed, pools of the job, arrays, VMM of the job):
+// counted, so that it is never lost from accounting, and charged to the budget. `sign` +1 or -1.
 void ManagerCountPassedThrough(const Guard&, uint64_t bytes, int sign);
 // Asks for room before a passed-through allocation: evicts or returns false (out of memory).
 bool ManagerMakeRoom(const Guard&, uint64_t bytes);
 
 // ---- IPC of arena memory.
-bool ManagerIpcGetHandle(const Guard&, CUipcMemHandle* handle, CUdeviceptr address, CUresult* result);
-bool ManagerIpcOpenHandle(const Guard&, CUdeviceptr* address, CUipcMemHandle handle, CUresult* result);
+bool ManagerIpcGetHandle(const Guard&, CUipcMemHandle* handle, CUdeviceptr address,
+                         CUresult* result);
+bool ManagerIpcOpenHandle(const Guard&, CUdeviceptr* address, CUipcMemHandle handle,
+                          CUresult* result);
 bool ManagerIpcClose(const Guard&, CUdeviceptr address, CUresult* result);
 
-// ---- Launch gate. Constructed before a piece of work is handed to the driver, destroyed right after
-// the driver took it: between the two no chunk that the work may touch is moved.
+// ---- Launch gate. Constructed before a piece of work is handed to the driver, destroyed right
+// after the driver took it: between the two no chunk that the work may touch is moved.
 struct GateSpan {
   CUdeviceptr base;
-  size_t bytes;   // 0: the whole buffer that holds `base`
+  size_t bytes;  // 0: the whole buffer that holds `base`
   bool write;
 };
 class GatePass {
@@ -83,13 +89,14 @@ class GatePass {
   uint32_t devices_ = 0;  // one bit per device whose gate is held
 };
 
-// A small host-to-device copy: if its source bytes hold arena addresses, the destination is a pointer
-// table and an edge to each target is kept. Called inside the GatePass of the copy.
-void ManagerNotePointerTable(const Guard&, CUdeviceptr destination, const void* source, size_t bytes);
+// A small host-to-device copy: if its source bytes hold arena addresses, the destination is a
+// pointer table and an edge to each target is kept. Called inside the GatePass of the copy.
+void ManagerNotePointerTable(const Guard&, CUdeviceptr destination, const void* source,
+                             size_t bytes);
 
 // ---- Streams, contexts and capture, as the job makes and ends them.
 void ManagerStreamCreated(const Guard&, CUstream stream);
-void ManagerStreamDestroying(const Guard&, CUstream stream);   // before the driver destroys it
+void ManagerStreamDestroying(const Guard&, CUstream stream);  // before the driver destroys it
 void ManagerCaptureBegan(const Guard&, CUstream stream);
 void ManagerCaptureEnded(const Guard&, CUstream stream, CUgraph graph);
 void ManagerContextDestroying(const Guard&, CUcontext context);  // also a device's primary reset
