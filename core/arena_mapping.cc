@@ -1,0 +1,100 @@
+// The part of core/arena_allocator.h that concerns chunks: where a request fits with the fewest
+// chunks to map, and what changes when a chunk was mapped or is to be unmapped. Threads: as the
+// header says.
+
+#include "core/arena_allocator.h"
+
+namespace tidemark::core {
+namespace {
+
+bool FreeInGeneral(const Block* block) {
+  return block != nullptr && block->state == Block::State::kFree && !block->small;
+}
+
+}  // namespace
+
+bool ArenaAllocator::PlanExtension(Bytes bytes, Extension* extension) {
+  if (bytes > Bytes{table_->size()} * kChunkBytes) return false;
+  FoldCache();
+  Bytes size = RoundUp(bytes == 0 ? 1 : bytes, kBlockBytes);
+  Bytes alignment = size >= kLargeLimit ? kChunkBytes : kBlockBytes;
+  if (size <= kSmallLimit) size = alignment = kChunkBytes;
+  Extension best;
+  Bytes best_offset = 0;
+  for (Block* block = unmapped_; block != nullptr; block = block->right) {
+    Block* start = block;
+    bool seen = false;  // an unmapped block further down in the same run speaks for it
+    while (FreeInGeneral(start->previous)) {
+      start = start->previous;
+      seen = seen || !start->mapped;
+    }
+    if (!seen) ConsiderRun(start, size, alignment, &best, &best_offset);
+  }
+  if (best.count == 0) return false;
+  *extension = best;
+  return true;
+}
+
+// Candidates begin where a block of the run begins, or end where one ends.
+void ArenaAllocator::ConsiderRun(Block* first_of_run, Bytes size, Bytes alignment, Extension* best,
+                                 Bytes* best_offset) const {
+  Bytes end = first_of_run->end();
+  for (Block* b = first_of_run->next; FreeInGeneral(b); b = b->next) end = b->end();
+  const Bytes begin = first_of_run->offset;
+  for (Block* b = first_of_run; FreeInGeneral(b); b = b->next) {
+    const Bytes from = RoundUp(b->offset, alignment);
+    if (from + size <= end) Consider(from, size, best, best_offset);
+    if (b->end() < begin + size) continue;
+    const Bytes until = (b->end() - size) / alignment * alignment;
+    if (until >= begin) Consider(until, size, best, best_offset);
+  }
+}
+
+void ArenaAllocator::Consider(Bytes offset, Bytes size, Extension* best, Bytes* best_offset) const {
+  Extension candidate;
+  candidate.first = ChunkOf(offset);
+  const ChunkIndex last = LastChunkOf(offset, size);
+  candidate.count = last - candidate.first + 1;
+  for (ChunkIndex chunk = candidate.first; chunk <= last; ++chunk) {
+    if (table_->state(chunk) == ChunkState::kUnmapped) ++candidate.missing;
+  }
+  const bool better = best->count == 0 || candidate.missing < best->missing ||
+                      (candidate.missing == best->missing && offset < *best_offset);
+  if (!better) return;
+  *best = candidate;
+  *best_offset = offset;
+}
+
+bool ArenaAllocator::MarkMapped(ChunkIndex chunk) {
+  if (!pool_.Reserve(kNodesPerCall)) return false;
+  const Bytes offset = Bytes{chunk} * kChunkBytes;
+  Block* block = BlockAt(offset);
+  if (!FreeInGeneral(block) || block->mapped) return false;
+  RemoveFromIndex(block);
+  block = Carve(block, offset, kChunkBytes);
+  block->mapped = true;
+  block->fence = 0;
+  AddToIndex(MergeWithNeighbours(block));
+  return true;
+}
+
+bool ArenaAllocator::MarkUnmapped(ChunkIndex chunk) {
+  if (!pool_.Reserve(kNodesPerCall)) return false;
+  FoldCache();
+  const Bytes offset = Bytes{chunk} * kChunkBytes;
+  Block* block = BlockAt(offset);
+  if (!FreeInGeneral(block) || !block->mapped) return false;
+  if (block->offset > offset || block->end() < offset + kChunkBytes) return false;
+  RemoveFromIndex(block);
+  block = Carve(block, offset, kChunkBytes);
+  block->mapped = false;
+  block->fence = 0;
+  AddToIndex(MergeWithNeighbours(block));
+  return true;
+}
+
+FenceId ArenaAllocator::FenceOf(ChunkIndex chunk) const {
+  return BlockAt(Bytes{chunk} * kChunkBytes)->fence;
+}
+
+}  // namespace tidemark::core

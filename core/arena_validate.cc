@@ -1,0 +1,59 @@
+// The validity walk of core/arena_allocator.h: every invariant, in one pass over the blocks and one
+// over the chunks. Threads: as the header says.
+
+#include <new>
+
+#include "core/arena_allocator.h"
+#include "core/slab_map.h"
+
+namespace tidemark::core {
+
+bool ArenaAllocator::ValidateBlock(const Block* block) const {
+  if (block->size == 0 || block->size % kBlockBytes != 0) return false;
+  if (block->next != nullptr && block->next->previous != block) return false;
+  if (block->next != nullptr && block->next->offset != block->end()) return false;
+  if (CanMerge(block, block->next)) return false;
+  if (BlockAt(block->offset) != block || BlockAt(block->end() - 1) != block) return false;
+  const ChunkIndex first = ChunkOf(block->offset);
+  const ChunkIndex last = LastChunkOf(block->offset, block->size);
+  const bool mapped = block->state != Block::State::kFree || block->mapped;
+  for (ChunkIndex chunk = first; chunk <= last; ++chunk) {
+    if ((table_->state(chunk) != ChunkState::kUnmapped) != mapped) return false;
+  }
+  if (block->small && (first != last || starts_[first].slab == nullptr)) return false;
+  if (!block->small && (starts_[first].slab != nullptr)) return false;
+  if (block->state == Block::State::kLive) return block->requested <= block->size;
+  if (!block->mapped) return block->fence == 0;
+  return true;
+}
+
+bool ArenaAllocator::Validate() const {
+  std::unique_ptr<uint32_t[]> live(new (std::nothrow) uint32_t[table_->size()]());
+  if (live == nullptr) return true;  // no memory to walk with says nothing about the arena
+  Bytes end = 0, requested = 0, allocated = 0;
+  uint64_t buffers = 0, cached = 0, free_mapped = 0, unmapped = 0;
+  for (const Block* block = first_; block != nullptr; block = block->next) {
+    if (!ValidateBlock(block)) return false;
+    end = block->end();
+    if (block->state == Block::State::kCached) ++cached;
+    if (block->state == Block::State::kFree) ++(block->mapped ? free_mapped : unmapped);
+    if (block->state != Block::State::kLive) continue;
+    requested += block->requested;
+    allocated += block->size;
+    ++buffers;
+    const ChunkIndex last = LastChunkOf(block->offset, block->size);
+    for (ChunkIndex chunk = ChunkOf(block->offset); chunk <= last; ++chunk) ++live[chunk];
+  }
+  if (end != Bytes{table_->size()} * kChunkBytes) return false;
+  for (ChunkIndex chunk = 0; chunk < table_->size(); ++chunk) {
+    if (live[chunk] != table_->live(chunk)) return false;
+  }
+  for (const FreeTree* tree : {&general_, &small_}) {
+    for (const Block* b = tree->AtLeast(0); b != nullptr; b = tree->After(b)) --free_mapped;
+  }
+  for (const Block* block = unmapped_; block != nullptr; block = block->right) --unmapped;
+  return free_mapped == 0 && unmapped == 0 && cached == cached_ && requested == requested_ &&
+         allocated == allocated_ && buffers == live_buffers_ && table_->Validate();
+}
+
+}  // namespace tidemark::core

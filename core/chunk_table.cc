@@ -1,0 +1,83 @@
+// Implementation of core/chunk_table.h. Threads: as the header says.
+
+#include "core/chunk_table.h"
+
+#include <new>
+
+namespace tidemark::core {
+
+bool ChunkTable::Init(ChunkIndex chunks) {
+  slots_.reset(new (std::nothrow) Slot[chunks]);
+  if (slots_ == nullptr) return false;
+  size_ = chunks;
+  count_[0] = chunks;
+  return true;
+}
+
+void ChunkTable::SetState(ChunkIndex chunk, ChunkState state) {
+  --count_[static_cast<int>(slots_[chunk].state)];
+  ++count_[static_cast<int>(state)];
+  slots_[chunk].state = state;
+  if (state != ChunkState::kUnmapped && chunk >= high_water_) high_water_ = chunk + 1;
+}
+
+bool ChunkTable::DropLive(ChunkIndex chunk) {
+  if (slots_[chunk].live == 0) return false;
+  --slots_[chunk].live;
+  return true;
+}
+
+void ChunkTable::Pin(ChunkIndex chunk, PinReason reason) {
+  Slot& slot = slots_[chunk];
+  uint16_t& count = slot.pins[static_cast<int>(reason)];
+  if (count == UINT16_MAX / kPinReasons) return;  // saturated: stays pinned, never wraps
+  ++count;
+  if (slot.pins_total++ == 0) ++pinned_;
+}
+
+bool ChunkTable::Unpin(ChunkIndex chunk, PinReason reason) {
+  Slot& slot = slots_[chunk];
+  uint16_t& count = slot.pins[static_cast<int>(reason)];
+  if (count == 0) return false;
+  --count;
+  if (--slot.pins_total == 0) --pinned_;
+  return true;
+}
+
+void ChunkTable::UnpinAll(ChunkIndex chunk) {
+  Slot& slot = slots_[chunk];
+  if (slot.pins_total == 0) return;
+  for (uint16_t& count : slot.pins) count = 0;
+  slot.pins_total = 0;
+  --pinned_;
+}
+
+ChunkIndex ChunkTable::Victim(LaunchNumber before) const {
+  ChunkIndex best = size_;
+  for (ChunkIndex i = 0; i < high_water_; ++i) {
+    const Slot& slot = slots_[i];
+    if (slot.state != ChunkState::kDevice || slot.live == 0 || slot.pins_total != 0) continue;
+    if (slot.last_use >= before) continue;
+    if (best == size_ || slot.last_use < slots_[best].last_use) best = i;
+  }
+  return best;
+}
+
+bool ChunkTable::Validate() const {
+  ChunkIndex count[3] = {};
+  ChunkIndex pinned = 0;
+  for (ChunkIndex i = 0; i < size_; ++i) {
+    const Slot& slot = slots_[i];
+    ++count[static_cast<int>(slot.state)];
+    unsigned pins = 0;
+    for (uint16_t reason : slot.pins) pins += reason;
+    if (pins != slot.pins_total) return false;
+    if (pins != 0) ++pinned;
+    if (slot.state == ChunkState::kUnmapped && (slot.live != 0 || pins != 0)) return false;
+    if (slot.state != ChunkState::kUnmapped && i >= high_water_) return false;
+  }
+  return count[0] == count_[0] && count[1] == count_[1] && count[2] == count_[2] &&
+         pinned == pinned_;
+}
+
+}  // namespace tidemark::core

@@ -1,0 +1,80 @@
+// What lies under each chunk-sized slot of one arena: nothing, device memory or host memory; how
+// many live buffers touch it, when it was last used, and what forbids to move it. The sums add up:
+// every counter is the sum over the slots, and Validate() says whether it is.
+//
+// Not here: handles and mappings (interpose/arena.h), buffers (arena_allocator.h). Threads: none of
+// its own; the owner serialises, except that state() may be read while other slots change.
+
+#ifndef TIDEMARK_CORE_CHUNK_TABLE_H_
+#define TIDEMARK_CORE_CHUNK_TABLE_H_
+
+#include <memory>
+
+#include "core/units.h"
+
+namespace tidemark::core {
+
+enum class ChunkState : uint8_t { kUnmapped, kDevice, kHost };
+
+// Why a chunk may not move. The values index counters.
+enum class PinReason : uint8_t { kIpc, kPeer, kGraph, kRegistered };
+inline constexpr int kPinReasons = 4;
+
+class ChunkTable {
+ public:
+  // Room for `chunks` slots, all unmapped. False: out of memory; the table is unusable.
+  bool Init(ChunkIndex chunks);
+
+  ChunkIndex size() const { return size_; }
+  ChunkState state(ChunkIndex chunk) const { return slots_[chunk].state; }
+  void SetState(ChunkIndex chunk, ChunkState state);
+
+  uint32_t live(ChunkIndex chunk) const { return slots_[chunk].live; }
+  void AddLive(ChunkIndex chunk) { ++slots_[chunk].live; }
+  // False when there was none: the counter does not underflow.
+  bool DropLive(ChunkIndex chunk);
+
+  LaunchNumber last_use(ChunkIndex chunk) const { return slots_[chunk].last_use; }
+  void NoteUse(ChunkIndex chunk, LaunchNumber launch) {
+    if (slots_[chunk].last_use < launch) slots_[chunk].last_use = launch;
+  }
+
+  void Pin(ChunkIndex chunk, PinReason reason);
+  bool Unpin(ChunkIndex chunk, PinReason reason);
+  void UnpinAll(ChunkIndex chunk);  // its last buffer is gone
+  bool pinned(ChunkIndex chunk) const { return slots_[chunk].pins_total != 0; }
+  uint32_t pins(ChunkIndex chunk, PinReason reason) const {
+    return slots_[chunk].pins[static_cast<int>(reason)];
+  }
+
+  ChunkIndex device_chunks() const { return count_[1]; }
+  ChunkIndex host_chunks() const { return count_[2]; }
+  ChunkIndex pinned_chunks() const { return pinned_; }
+  // One past the highest slot that was ever mapped: no scan needs to go beyond.
+  ChunkIndex high_water() const { return high_water_; }
+
+  // The device chunk to evict next: live, not pinned, last used before `before`, least recently;
+  // the lowest index on ties. `size()` when there is none.
+  ChunkIndex Victim(LaunchNumber before) const;
+
+  bool Validate() const;
+
+ private:
+  struct Slot {
+    LaunchNumber last_use = 0;
+    uint32_t live = 0;
+    uint16_t pins[kPinReasons] = {};
+    uint16_t pins_total = 0;
+    ChunkState state = ChunkState::kUnmapped;
+  };
+
+  std::unique_ptr<Slot[]> slots_;
+  ChunkIndex size_ = 0;
+  ChunkIndex count_[3] = {};
+  ChunkIndex pinned_ = 0;
+  ChunkIndex high_water_ = 0;
+};
+
+}  // namespace tidemark::core
+
+#endif  // TIDEMARK_CORE_CHUNK_TABLE_H_
