@@ -21,19 +21,19 @@ struct Driver {
   void* library = nullptr;  // dlopen handle; kept open for the life of the process
 };
 
-// Fills `driver` from the already opened library `handle`. Returns null on success, else the name of
-// the first required function that the library does not export. Optional functions that are missing
-// stay null: callers treat null as "not supported".
+// Fills `driver` from the already opened library `handle`. Returns null on success, else the name
+// of the first required function that the library does not export. Optional functions that are
+// missing stay null: callers treat null as "not supported".
 const char* LoadDriver(void* handle, Driver* driver);
 
-// Opens the driver library at `path` (absolute) and loads the table. Returns null on success, else a
-// sentence without newline in a static thread-local buffer.
+// Opens the driver library at `path` (absolute) and loads the table. Returns null on success, else
+// a sentence without newline in a static thread-local buffer.
 const char* OpenDriver(const char* path, Driver* driver);
 
 // The file that holds the real driver: $TIDEMARK_LIBCUDA, else libcuda.so.1 in the directories of
-// $LD_LIBRARY_PATH, the usual driver directories, then the loader cache; a file named `skip` (our own
-// library, under the same soname) is passed over. Writes a path of at most `size` bytes; returns
-// false when there is none.
+// $LD_LIBRARY_PATH, the usual driver directories, then the loader cache; a file named `skip` (our
+// own library, under the same soname) is passed over. Writes a path of at most `size` bytes;
+// returns false when there is none.
 bool FindDriver(const char* skip, char* path, unsigned long size);
 
 }  // namespace tidemark::kernels
