@@ -1,8 +1,8 @@
 // The gRPC service tidemark.v1.Admin over a Node: what operators and the `tidemark` CLI talk to. It
 // translates and validates; every decision is the Node's.
 //
-// A Unix socket is guarded by file permissions and knows its caller's uid and pid, which the audit log
-// names. TCP is served under mutual TLS or not at all.
+// A Unix socket is guarded by file permissions and knows its caller's uid and pid, which the audit
+// log names. TCP is served under mutual TLS or not at all.
 //
 // Thread rule: Start and Stop from one thread; the service answers on gRPC's own threads.
 
@@ -34,9 +34,10 @@ absl::Status CheckAdminOptions(const AdminOptions& options);
 
 class AdminServer {
  public:
-  // Serves when it returns. `node` outlives the server. A stale Unix socket (nobody accepts on it) is
-  // replaced; a live one is an error. The socket's folder must exist.
-  static absl::StatusOr<std::unique_ptr<AdminServer>> Start(const AdminOptions& options, Node& node);
+  // Serves when it returns. `node` outlives the server. A stale Unix socket (nobody accepts on it)
+  // is replaced; a live one is an error. The socket's folder must exist.
+  static absl::StatusOr<std::unique_ptr<AdminServer>> Start(const AdminOptions& options,
+                                                            Node& node);
 
   virtual ~AdminServer() = default;  // stops
   // Ends event streams cleanly, lets running calls finish within a second, removes the socket.

@@ -1,5 +1,5 @@
-// The HTTP endpoint /metrics: every family of metrics_families.cc, read from one Node snapshot at each
-// scrape. Nothing is sampled between scrapes.
+// The HTTP endpoint /metrics: every family of metrics_families.cc, read from one Node snapshot at
+// each scrape. Nothing is sampled between scrapes.
 //
 // Thread rule: Start from one thread; scrapes run on the exposer's own threads.
 
@@ -16,8 +16,10 @@ namespace tidemark::daemon {
 
 class MetricsServer {
  public:
-  // `listen` is "HOST:PORT" (port 0: any free one), e.g. "127.0.0.1:9477". `node` outlives the server.
-  static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(const std::string& listen, Node& node);
+  // `listen` is "HOST:PORT" (port 0: any free one), e.g. "127.0.0.1:9477". `node` outlives the
+  // server.
+  static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(const std::string& listen,
+                                                              Node& node);
 
   virtual ~MetricsServer() = default;  // stops serving
   virtual int port() const = 0;        // really bound
