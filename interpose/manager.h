@@ -52,11 +52,14 @@ bool ManagerMemGetInfo(const Guard&, size_t* free_bytes, size_t* total_bytes, CU
 // attributes.
 bool ManagerAddressRange(const Guard&, CUdeviceptr address, CUdeviceptr* base, size_t* bytes);
 
-// Memory that the driver itself serves (managed, pools of the job, arrays, VMM of the job):
-// counted, so that it is never lost from accounting, and charged to the budget. `sign` +1 or -1.
-void ManagerCountPassedThrough(const Guard&, uint64_t bytes, int sign);
-// Asks for room before a passed-through allocation: evicts or returns false (out of memory).
-bool ManagerMakeRoom(const Guard&, uint64_t bytes);
+// Memory that the driver itself serves (managed, pools of the job, arrays, VMM of the job): counted,
+// so that it is never lost from accounting. `sign` +1 or -1. `device` is where the memory lies, which
+// need not be the current context's device: a VMM handle is created without any context. A device
+// that is not managed (out of range, or not started) is ignored.
+void ManagerCountPassedThrough(const Guard&, CUdevice device, uint64_t bytes, int sign);
+// Asks for room on `device` before a passed-through allocation: evicts, or returns false (out of
+// memory). True when the device is not managed. Must not look at the current context.
+bool ManagerMakeRoom(const Guard&, CUdevice device, uint64_t bytes);
 
 // ---- IPC of arena memory.
 bool ManagerIpcGetHandle(const Guard&, CUipcMemHandle* handle, CUdeviceptr address,
@@ -64,6 +67,8 @@ bool ManagerIpcGetHandle(const Guard&, CUipcMemHandle* handle, CUdeviceptr addre
 bool ManagerIpcOpenHandle(const Guard&, CUdeviceptr* address, CUipcMemHandle handle,
                           CUresult* result);
 bool ManagerIpcClose(const Guard&, CUdeviceptr address, CUresult* result);
+// Whether ManagerIpcGetHandle can work at present; the answer to "is this pointer IPC capable".
+bool ManagerIpcCapable();
 
 // ---- Launch gate. Constructed before a piece of work is handed to the driver, destroyed right
 // after the driver took it: between the two no chunk that the work may touch is moved.
@@ -100,6 +105,10 @@ void ManagerStreamDestroying(const Guard&, CUstream stream);  // before the driv
 void ManagerCaptureBegan(const Guard&, CUstream stream);
 void ManagerCaptureEnded(const Guard&, CUstream stream, CUgraph graph);
 void ManagerContextDestroying(const Guard&, CUcontext context);  // also a device's primary reset
+
+// After the job enabled (or disabled) access from the current context's device to `peer`'s memory:
+// arena memory of `peer`'s device must then be reachable as the driver's own memory is.
+void ManagerPeerAccess(const Guard&, CUcontext peer, bool enabled);
 
 // Registration that makes addresses immovable: IPC export, peer access, RDMA, graph capture.
 enum class PinReason { kIpc, kPeer, kGraph, kRegistered };
