@@ -1,0 +1,159 @@
+// Reads kernels and their parameters from PTX text: `.entry` directives as the PTX ISA documents
+// them. Instructions are not looked at.
+
+#include <cctype>
+#include <cstdlib>
+
+#include "simgpu/driver/module.h"
+
+namespace simgpu {
+namespace {
+
+// Words and punctuation of PTX, without comments.
+class Tokens {
+ public:
+  explicit Tokens(const std::string& text) : text_(text) { Next(); }
+
+  const std::string& token() const { return token_; }
+  bool end() const { return token_.empty(); }
+
+  void Next() {
+    SkipSpace();
+    token_.clear();
+    if (at_ >= text_.size()) return;
+    if (!IsWord(text_[at_])) {
+      token_ = text_[at_++];
+      return;
+    }
+    while (at_ < text_.size() && IsWord(text_[at_])) token_ += text_[at_++];
+  }
+
+ private:
+  static bool IsWord(char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == '$' ||
+           c == '%';
+  }
+  void SkipSpace() {
+    while (at_ < text_.size()) {
+      if (std::isspace(static_cast<unsigned char>(text_[at_]))) {
+        ++at_;
+      } else if (text_.compare(at_, 2, "//") == 0) {
+        at_ = std::min(text_.find('\n', at_), text_.size());
+      } else if (text_.compare(at_, 2, "/*") == 0) {
+        const size_t close = text_.find("*/", at_ + 2);
+        at_ = close == std::string::npos ? text_.size() : close + 2;
+      } else {
+        return;
+      }
+    }
+  }
+
+  const std::string& text_;
+  size_t at_ = 0;
+  std::string token_;
+};
+
+// Bytes of a fundamental type: ".u64" -> 8, ".b8" -> 1, ".f16x2" -> 4; 0 for anything else.
+size_t TypeBytes(const std::string& type) {
+  if (type.size() < 3 || type[0] != '.' || std::string("busf").find(type[1]) == std::string::npos) {
+    return 0;
+  }
+  char* rest = nullptr;
+  const size_t bits = std::strtoul(type.c_str() + 2, &rest, 10);
+  const size_t count = std::string(rest) == "x2" ? 2 : 1;
+  if (bits % 8 != 0 || (count == 1 && *rest != '\0')) return 0;
+  return bits / 8 * count;
+}
+
+bool IsPointerQualifier(const std::string& token) {
+  return token == ".ptr" || token == ".global" || token == ".const" || token == ".shared" ||
+         token == ".local";
+}
+
+// `.param .align 8 .b8 name[16]` or `.param .u64 .ptr .global .align 4 name`, from ".param" on.
+bool ReadParam(Tokens* in, Kernel* kernel) {
+  size_t type_bytes = 0;
+  size_t align = 0;
+  bool pointer = false;
+  std::string name;
+  for (in->Next(); !in->end() && in->token() != "," && in->token() != ")" && in->token() != "[";
+       in->Next()) {
+    if (in->token() == ".align") {
+      in->Next();
+      // Of a `.ptr` parameter this is the pointee's alignment.
+      if (!pointer) align = std::strtoul(in->token().c_str(), nullptr, 10);
+    } else if (IsPointerQualifier(in->token())) {
+      pointer = true;
+    } else if (type_bytes == 0) {
+      type_bytes = TypeBytes(in->token());
+    } else {
+      name = in->token();
+    }
+  }
+  size_t count = 1;
+  if (in->token() == "[") {
+    in->Next();
+    count = std::strtoul(in->token().c_str(), nullptr, 10);
+    in->Next();
+    in->Next();
+  }
+  if (type_bytes == 0 || count == 0 || name.empty()) return false;
+  if (align == 0) align = type_bytes;
+  KernelParam param;
+  param.size = type_bytes * count;
+  param.offset = (kernel->param_bytes + align - 1) / align * align;
+  kernel->param_bytes = param.offset + param.size;
+  kernel->params.push_back(param);
+  return true;
+}
+
+// From the kernel's name on, to the body's opening brace.
+std::string ReadEntry(Tokens* in, Kernel* kernel) {
+  kernel->name = in->token();
+  in->Next();
+  if (in->token() == "(") {
+    in->Next();
+    while (in->token() == ".param" || in->token() == ",") {
+      if (in->token() == ",") {
+        in->Next();
+      } else if (!ReadParam(in, kernel)) {
+        return "a parameter of kernel " + kernel->name + " has no type or name";
+      }
+    }
+    if (in->token() != ")") return "the parameters of kernel " + kernel->name + " do not end";
+    in->Next();
+  }
+  while (!in->end() && in->token() != "{") {
+    const bool limit = in->token() == ".maxntid" || in->token() == ".reqntid";
+    in->Next();
+    if (!limit) continue;
+    int threads = std::atoi(in->token().c_str());
+    in->Next();
+    while (in->token() == ",") {
+      in->Next();
+      threads *= std::atoi(in->token().c_str());
+      in->Next();
+    }
+    kernel->max_threads = threads;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string ParsePtx(const std::string& text, std::vector<Kernel>* kernels) {
+  Tokens in(text);
+  bool version = false;
+  while (!in.end()) {
+    const std::string token = in.token();
+    in.Next();
+    if (token == ".version") version = true;
+    if (token != ".entry") continue;
+    Kernel kernel;
+    if (std::string error = ReadEntry(&in, &kernel); !error.empty()) return error;
+    kernels->push_back(std::move(kernel));
+  }
+  return version ? "" : "the text has no .version directive, so it is not PTX";
+}
+
+}  // namespace simgpu
