@@ -1,5 +1,6 @@
 // The one place where a driver's result becomes an absl::Status. Which code the caller sees decides
-// what it does: ResourceExhausted may be retried or answered with NO_MEMORY, anything else is a fault.
+// what it does: ResourceExhausted may be retried or answered with NO_MEMORY, anything else is a
+// fault.
 //
 // Threads: stateless.
 
