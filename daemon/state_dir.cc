@@ -103,8 +103,8 @@ absl::StatusOr<std::unique_ptr<StateDir>> StateDir::Open(const std::string& path
   if (!lock.valid()) return Errno(absl::StrCat("opening ", path, "/", kLockFile));
   if (flock(lock.get(), LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return Errno(absl::StrCat("locking ", path, "/", kLockFile));
-    return absl::FailedPreconditionError(
-        absl::StrCat("another tidemarkd uses state_dir ", path, "; stop it or choose another"));
+    return absl::FailedPreconditionError(absl::StrCat(
+        "another tidemarkd is running and uses state_dir ", path, "; stop it or choose another"));
   }
   std::unique_ptr<StateDir> state(new StateDir(path, std::move(folder), std::move(lock)));
   if (absl::Status status = state->LoadNumbers(); !status.ok()) return status;

@@ -1,0 +1,160 @@
+// The broker's arithmetic: what each device and the host can give, what each job may hold of it,
+// and the publication of both in the jobs' policy pages.
+
+#include <algorithm>
+#include <cstring>
+
+#include "daemon/broker.h"
+
+namespace tidemark::daemon {
+namespace {
+
+constexpr uint64_t kMostReserveBytes = uint64_t{1} << 30;
+
+uint64_t SmallestSet(std::initializer_list<uint64_t> limits, uint64_t otherwise) {
+  uint64_t smallest = otherwise;
+  for (const uint64_t limit : limits) {
+    if (limit != 0) smallest = std::min(smallest, limit);
+  }
+  return smallest;
+}
+
+uint32_t WireLevel(Level level) {
+  switch (level) {
+    case Level::kOff:
+      return TM_WIRE_LEVEL_OFF;
+    case Level::kNormal:
+      return TM_WIRE_LEVEL_NORMAL;
+    case Level::kAggressive:
+      return TM_WIRE_LEVEL_AGGRESSIVE;
+  }
+  return TM_WIRE_LEVEL_NORMAL;
+}
+
+}  // namespace
+
+uint64_t Broker::ReserveBytes(uint32_t device) const {
+  const uint64_t total = hardware_.devices[device].total_bytes;
+  return std::min(options_.device_reserve_bytes.value_or(std::min(total / 32, kMostReserveBytes)),
+                  total);
+}
+
+uint64_t Broker::DeviceCap(uint32_t device) const {
+  const uint64_t total = hardware_.devices[device].total_bytes;
+  const uint64_t cap = (total - ReserveBytes(device)) / hardware_.chunk_bytes;
+  const auto ceiling = ceilings_.find(device);
+  if (ceiling == ceilings_.end() || ceiling->second.until <= world_.now()) return cap;
+  return std::min(cap, ceiling->second.chunks);
+}
+
+uint64_t Broker::HostHeld() const {
+  uint64_t held = 0;
+  for (uint32_t device = 0; device < hardware_.devices.size(); ++device) {
+    held += ledger_.LeasedChunks({device, TM_WIRE_HOST});
+  }
+  return held;
+}
+
+uint64_t Broker::HostHeldBy(JobId job) const {
+  uint64_t held = 0;
+  for (uint32_t device = 0; device < hardware_.devices.size(); ++device) {
+    held += ledger_.HeldChunks(job, {device, TM_WIRE_HOST});
+  }
+  return held;
+}
+
+uint64_t Broker::HostCap() const {
+  uint64_t ours = HostHeld();
+  for (uint32_t device = 0; device < hardware_.devices.size(); ++device) {
+    ours += ledger_.IdleChunks({device, TM_WIRE_HOST});
+  }
+  const uint64_t floor = HostFloorBytes(host_);
+  const uint64_t spare = host_.available_bytes > floor ? host_.available_bytes - floor : 0;
+  return std::min(host_budget_bytes_ / hardware_.chunk_bytes, ours + spare / hardware_.chunk_bytes);
+}
+
+uint64_t Broker::DeviceLimit(const Job& job, uint32_t device) const {
+  const PolicyEntry& entry = EntryFor(policy_, job.name);
+  const uint64_t cap = DeviceCap(device);
+  const uint64_t bytes =
+      SmallestSet({entry.device_budget_bytes, job.asked_device_bytes}, cap * hardware_.chunk_bytes);
+  return std::min(cap, std::max<uint64_t>(bytes / hardware_.chunk_bytes, 1));
+}
+
+uint64_t Broker::HostLimit(const Job& job) const {
+  const PolicyEntry& entry = EntryFor(policy_, job.name);
+  const uint64_t cap = HostCap();
+  const uint64_t bytes =
+      SmallestSet({entry.host_budget_bytes, job.asked_host_bytes}, cap * hardware_.chunk_bytes);
+  return std::min(cap, bytes / hardware_.chunk_bytes);
+}
+
+Claim Broker::DeviceClaim(JobId id, const Job& job, uint32_t device) const {
+  const PolicyEntry& entry = EntryFor(policy_, job.name);
+  Claim claim;
+  claim.held = ledger_.HeldChunks(id, {device, TM_WIRE_DEVICE});
+  claim.wanted = claim.held;
+  const auto shortage = job.shortages.find(device);
+  if (shortage != job.shortages.end() && shortage->second.until > world_.now()) {
+    claim.wanted = std::max(claim.wanted, shortage->second.wanted_chunks);
+  }
+  claim.limit = DeviceLimit(job, device);
+  claim.guarantee = entry.guarantee_bytes / hardware_.chunk_bytes;
+  claim.priority = entry.priority;
+  // A job whose level is off has no way to give memory up short of freeing it.
+  claim.movable = !job.pinned && entry.level != Level::kOff;
+  return claim;
+}
+
+uint64_t Broker::DeviceBudget(JobId id, uint32_t device) const {
+  std::vector<Claim> claims;
+  size_t index = 0;
+  for (const auto& [other, job] : jobs_) {
+    if (other == id) index = claims.size();
+    claims.push_back(DeviceClaim(other, job, device));
+  }
+  return Entitlement(DeviceCap(device), std::move(claims), index);
+}
+
+uint64_t Broker::HostBudget(JobId id) const {
+  std::vector<Claim> claims;
+  size_t index = 0;
+  for (const auto& [other, job] : jobs_) {
+    if (other == id) index = claims.size();
+    Claim claim;
+    claim.held = claim.wanted = HostHeldBy(other);
+    claim.limit = HostLimit(job);
+    claim.priority = EntryFor(policy_, job.name).priority;
+    claim.movable = false;  // what was moved out of a device has nowhere further to go
+    claims.push_back(claim);
+  }
+  return Entitlement(HostCap(), std::move(claims), index);
+}
+
+void Broker::PublishTo(JobId id, Job* job) {
+  const PolicyEntry& entry = EntryFor(policy_, job->name);
+  tm_wire_policy_page page = job->published;
+  page.level = WireLevel(entry.level);
+  page.max_slowdown_permille = entry.max_slowdown_permille;
+  page.min_size_bytes = entry.min_size_bytes;
+  page.generation = policy_.generation;
+  const uint64_t host_held = HostHeldBy(id);
+  const uint64_t host_budget = HostBudget(id);
+  const uint64_t host_more = host_budget > host_held ? host_budget - host_held : 0;
+  for (uint32_t device = 0; device < hardware_.devices.size(); ++device) {
+    page.device[device].budget_bytes = DeviceBudget(id, device) * hardware_.chunk_bytes;
+    page.device[device].host_budget_bytes =
+        (ledger_.HeldChunks(id, {device, TM_WIRE_HOST}) + host_more) * hardware_.chunk_bytes;
+  }
+  if (std::memcmp(&page, &job->published, sizeof(page)) == 0) return;
+  job->published = page;
+  job->policy_page.Write(page);
+}
+
+void Broker::Publish() {
+  for (auto& [id, job] : jobs_) PublishTo(id, &job);
+}
+
+void Broker::RefreshHost() { host_ = world_.host_memory(); }
+
+}  // namespace tidemark::daemon
