@@ -17,6 +17,9 @@ namespace simgpu::runtime {
 // unless it is success; returns it.
 cudaError_t Record(int code);
 
+// SIMGPU asks for verbose=1.
+bool IsVerbose();
+
 // The thread's device: that of its current context, else the one cudaSetDevice chose, else 0.
 int ThreadDevice(const Driver& driver);
 

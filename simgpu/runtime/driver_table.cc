@@ -6,8 +6,11 @@
 #include <dlfcn.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <mutex>
+
+#include "simgpu/runtime/call.h"
 
 namespace simgpu::runtime {
 namespace {
@@ -25,10 +28,10 @@ struct Tables {
 std::atomic<bool> exiting{false};
 std::atomic<bool> initialized{false};
 
-void* Find(Lookup lookup, const char* name, cuuint64_t flags) {
+void* Find(Lookup lookup, const char* name, int version, cuuint64_t flags) {
   void* function = nullptr;
   CUdriverProcAddressQueryResult status = CU_GET_PROC_ADDRESS_SUCCESS;
-  const CUresult result = lookup(name, &function, CUDA_VERSION, flags, &status);
+  const CUresult result = lookup(name, &function, version, flags, &status);
   if (result != CUDA_SUCCESS || status != CU_GET_PROC_ADDRESS_SUCCESS || function == nullptr) {
     return reinterpret_cast<void*>(&NotSupported);
   }
@@ -37,15 +40,19 @@ void* Find(Lookup lookup, const char* name, cuuint64_t flags) {
 
 void Fill(Lookup lookup, cuuint64_t flags, Driver* driver) {
 #define SIMGPU_DRIVER_FUNCTION(name) \
-  driver->name = reinterpret_cast<decltype(driver->name)>(Find(lookup, #name, flags));
+  driver->name = reinterpret_cast<decltype(driver->name)>(Find(lookup, #name, CUDA_VERSION, flags));
+#define SIMGPU_DRIVER_FUNCTION_OF(name, version) \
+  driver->name = reinterpret_cast<decltype(driver->name)>(Find(lookup, #name, version, flags));
 #include "simgpu/runtime/driver_functions.def"
-#undef SIMGPU_DRIVER_FUNCTION
 }
 
 // Never freed: the program's own exit handlers may still call the runtime.
 Tables* Open() {
   void* library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) return nullptr;
+  if (library == nullptr) {
+    if (IsVerbose()) fprintf(stderr, "simgpu: no driver: %s\n", dlerror());
+    return nullptr;
+  }
   auto lookup = reinterpret_cast<Lookup>(dlsym(library, "cuGetProcAddress_v2"));
   if (lookup == nullptr) return nullptr;
   auto* tables = new Tables;

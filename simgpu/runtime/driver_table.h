@@ -15,8 +15,8 @@ namespace simgpu::runtime {
 
 struct Driver {
 #define SIMGPU_DRIVER_FUNCTION(name) decltype(&::name) name;
+#define SIMGPU_DRIVER_FUNCTION_OF(name, version) decltype(&::name) name;
 #include "simgpu/runtime/driver_functions.def"
-#undef SIMGPU_DRIVER_FUNCTION
 };
 
 // What stream 0 means to the caller: one stream for all threads (plain names), or one for each

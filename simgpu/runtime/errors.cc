@@ -101,14 +101,14 @@ const std::map<cudaError_t, std::string>& Sentences() {
   return *sentences;
 }
 
+}  // namespace
+
 // The driver reads SIMGPU in full; here only one key matters.
 bool IsVerbose() {
   const char* text = getenv("SIMGPU");
   if (text == nullptr) return false;
   return (std::string(",") + text + ",").find(",verbose=1,") != std::string::npos;
 }
-
-}  // namespace
 
 SIMGPU_RUNTIME_API const char* cudaGetErrorName(cudaError_t error) {
   switch (error) {

@@ -53,7 +53,8 @@ struct Symbol {
 
 // Never destroyed: nvcc's exit handlers unregister after other static objects are gone.
 struct Registry {
-  std::mutex lock;               // writers of the tables
+  std::mutex lock;  // writers of what follows
+  std::vector<Image*> images;
   PointerTable<Kernel> kernels;  // by host stub, and by cudaKernel_t
   PointerTable<Symbol> symbols;  // by host shadow
 };
@@ -76,10 +77,27 @@ int Load(const Driver& d, Image* image, CUlibrary* library) {
   return code;
 }
 
+void LoadAll(const Driver& d) {
+  Registry& registry = GetRegistry();
+  std::vector<Image*> images;
+  {
+    std::lock_guard<std::mutex> guard(registry.lock);
+    images = registry.images;
+  }
+  CUlibrary library = nullptr;
+  for (Image* image : images) Load(d, image, &library);
+}
+
+// A device that runs host twins finds a kernel's twin in any image it has seen; the one that holds
+// it may be registered and not loaded yet.
 int Resolve(const Driver& d, Kernel* record, CUkernel* kernel) {
   CUlibrary library = nullptr;
   if (int code = Load(d, record->image, &library)) return code;
-  const int code = d.cuLibraryGetKernel(kernel, library, record->name.c_str());
+  int code = d.cuLibraryGetKernel(kernel, library, record->name.c_str());
+  if (code == CUDA_ERROR_NOT_FOUND) {
+    LoadAll(d);
+    code = d.cuLibraryGetKernel(kernel, library, record->name.c_str());
+  }
   if (code == CUDA_ERROR_NOT_FOUND) return cudaErrorInvalidDeviceFunction;
   if (code != CUDA_SUCCESS) return code;
   Registry& registry = GetRegistry();
@@ -152,6 +170,9 @@ SIMGPU_RUNTIME_API void** __cudaRegisterFatBinary(void* wrapper_address) {
   const auto* wrapper = static_cast<const Wrapper*>(wrapper_address);
   auto* image = new Image;
   if (wrapper != nullptr && wrapper->magic == kWrapperMagic) image->data = wrapper->data;
+  Registry& registry = GetRegistry();
+  std::lock_guard<std::mutex> guard(registry.lock);
+  registry.images.push_back(image);
   return reinterpret_cast<void**>(image);
 }
 
@@ -203,6 +224,7 @@ SIMGPU_RUNTIME_API void __cudaUnregisterFatBinary(void** handle) {
       registry.kernels.Erase(stub);
     }
     for (const void* symbol : image->symbols) registry.symbols.Erase(symbol);
+    std::erase(registry.images, image);
   }
   Unload(image);  // the records stay: a reader may hold one
 }

@@ -41,7 +41,6 @@ int EntryPoint(DefaultStream stream, const Query& query) {
   *query.function = nullptr;
   const CUresult code = lookup(query.symbol, query.function, static_cast<int>(query.version),
                                FlagsFor(stream, query.flags), &status);
-  if (code == CUDA_ERROR_NOT_FOUND) status = CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND;
   if (query.status != nullptr) *query.status = AsRuntime(status);
   // A caller who asked for the status learns from it what is missing; others get an error.
   const bool missing = code == CUDA_ERROR_NOT_FOUND || status != CU_GET_PROC_ADDRESS_SUCCESS;
