@@ -1,23 +1,27 @@
 # CUDA sources without CMake's CUDA language: the same .cu files become host twins (any machine) and
 # device code (machines with nvcc).
 
-# tidemark_twins(TARGET SOURCES a.cu b.cu [UNTRACED]): compiles CUDA sources with the host C++ compiler,
+# tidemark_twins(TARGET SOURCES a.cu b.cu [LEAN]): compiles CUDA sources with the host C++ compiler,
 # so that their kernels run as host twins on a software GPU. Linking to TARGET adds its objects to the
 # program. Each source is compiled twice: plain, and traced (every load and store reported, for a race
 # detector; kernels/twin_trace.h). Sanitizer builds have no traced variant, because the sanitizer's own
-# instrumentation takes its place; UNTRACED leaves it out elsewhere.
+# instrumentation takes its place. Plain kernels use AVX2 where the machine has it. LEAN, for code that
+# may not bring constructors into a program: no traced variant, no choice by processor.
 function(tidemark_twins target)
-  cmake_parse_arguments(ARG "UNTRACED" "" "SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "LEAN" "" "SOURCES" ${ARGN})
   set_source_files_properties(${ARG_SOURCES} PROPERTIES LANGUAGE CXX)
   add_library(${target} INTERFACE)
-  _tidemark_twin_objects(${target}_plain "${ARG_SOURCES}" "-O3;-fno-math-errno" TIDEMARK_HOST_TWIN=1)
+  _tidemark_twin_objects(${target}_plain "${ARG_SOURCES}" "-O3;-fno-math-errno;-fno-trapping-math" TIDEMARK_HOST_TWIN=1)
   target_sources(${target} INTERFACE $<TARGET_OBJECTS:${target}_plain>)
-  if(TIDEMARK_SANITIZE OR ARG_UNTRACED)
+  if(NOT ARG_LEAN AND CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
+    target_compile_definitions(${target}_plain PRIVATE TIDEMARK_TWIN_WIDE=1)
+  endif()
+  if(TIDEMARK_SANITIZE OR ARG_LEAN)
     return()
   endif()
   target_compile_definitions(${target}_plain PRIVATE TIDEMARK_TWIN_HAS_TRACED=1)
   # Loops must not become memset or memcpy: GCC instruments neither.
-  set(traced_options -O2 -fno-math-errno -fsanitize=thread -fno-tree-loop-distribute-patterns)
+  set(traced_options -O2 -fno-math-errno -fno-trapping-math -fsanitize=thread -fno-tree-loop-distribute-patterns)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     list(APPEND traced_options --param=tsan-instrument-func-entry-exit=0)
   else()

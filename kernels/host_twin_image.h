@@ -90,12 +90,23 @@ struct Twin<kKernel> {
   static constexpr ParamTable<P...> kParams{};
   using Indices = std::index_sequence_for<P...>;
 
-  // Every call below is inlined into these two, the kernel too: one loop nest per kernel.
+  // Every call below is inlined into these, the kernel too: one loop nest per kernel. The wide copy
+  // computes the same bits: wider vectors, but no fused multiply-add.
   __attribute__((flatten)) static void RunBlocks(const tm_twin_launch* launch, uint64_t first,
                                                  uint64_t last) {
+#if defined(TIDEMARK_TWIN_WIDE)
+    if (__builtin_cpu_supports("avx2")) return RunBlocksWide(launch, first, last);
+#endif
     Enter(launch);
     Blocks(launch, first, last, Indices());
   }
+#if defined(TIDEMARK_TWIN_WIDE)
+  __attribute__((flatten, noinline, target("avx2"))) static void RunBlocksWide(
+      const tm_twin_launch* launch, uint64_t first, uint64_t last) {
+    Enter(launch);
+    Blocks(launch, first, last, Indices());
+  }
+#endif
   __attribute__((flatten)) static void RunThread(const tm_twin_launch* launch, uint64_t block,
                                                  uint32_t thread) {
     Enter(launch);

@@ -4,61 +4,56 @@
 #include "kernels/host_twin.h"
 
 #include "tests/jobs/chargpt/matmul.h"
+#include "tests/jobs/chargpt/vector.h"
 
 TIDEMARK_DEVICE long long BatchOffset(const MatrixStrides& strides, int heads) {
   return strides.batch * (blockIdx.z / heads) + strides.head * (blockIdx.z % heads);
 }
 
-// Accumulates kRows x kColumns outputs over k in [first, last). a advances by a_k per k and a_row
-// per output row.
-template <int kRows, int kColumns>
-TIDEMARK_DEVICE void Tile(const float* __restrict__ a, int a_row, int a_k,
-                          const float* __restrict__ b, int b_k, int first, int last,
-                          float (&sum)[kRows][kColumns]) {
-  for (int k = first; k < last; ++k) {
-    const float* row_of_b = b + static_cast<long long>(k) * b_k;
-    const float* column_of_a = a + static_cast<long long>(k) * a_k;
-    for (int i = 0; i < kRows; ++i) {
-      const float factor = column_of_a[static_cast<long long>(i) * a_row];
-      for (int j = 0; j < kColumns; ++j) sum[i][j] += factor * row_of_b[j];
-    }
-  }
-}
-
 struct TileInput {
   const float* a;
-  int a_row, a_k;
+  int a_row, a_k;  // elements from one row, and one k, to the next
   const float* b;
   int b_k;
   const float* bias;
   float* c;
   int c_row;
-  int first, last;
+  int first, last;  // k
 };
 
-template <int kRows, int kColumns>
-TIDEMARK_DEVICE void TileOut(const TileInput& in, int row, int column) {
-  float sum[kRows][kColumns] = {};
-  Tile<kRows, kColumns>(in.a + static_cast<long long>(row) * in.a_row, in.a_row, in.a_k,
-                        in.b + column, in.b_k, in.first, in.last, sum);
+// Outputs [row, row + kRows) x [column, column + kVectors * kWidth).
+template <int kRows, int kVectors, int kWidth>
+TIDEMARK_DEVICE void Tile(const TileInput& in, int row, int column) {
+  Floats<kWidth> sum[kRows][kVectors] = {};
+  const float* a = in.a + static_cast<long long>(row) * in.a_row;
+  const float* b = in.b + column;
+  for (int k = in.first; k < in.last; ++k) {
+    Floats<kWidth> of_b[kVectors];
+    for (int v = 0; v < kVectors; ++v) {
+      of_b[v] = LoadFloats<kWidth>(b + static_cast<long long>(k) * in.b_k + v * kWidth);
+    }
+    const float* of_a = a + static_cast<long long>(k) * in.a_k;
+    for (int i = 0; i < kRows; ++i) {
+      const float factor = of_a[static_cast<long long>(i) * in.a_row];
+      for (int v = 0; v < kVectors; ++v) AddScaled(sum[i][v], factor, of_b[v]);
+    }
+  }
   for (int i = 0; i < kRows; ++i) {
     float* out = in.c + static_cast<long long>(row + i) * in.c_row + column;
-    for (int j = 0; j < kColumns; ++j) {
-      out[j] = in.bias == nullptr ? sum[i][j] : sum[i][j] + in.bias[column + j];
+    for (int v = 0; v < kVectors; ++v) {
+      if (in.bias != nullptr) {
+        AddScaled(sum[i][v], 1.0f, LoadFloats<kWidth>(in.bias + column + v * kWidth));
+      }
+      StoreFloats(out + v * kWidth, sum[i][v]);
     }
   }
 }
 
 template <int kRows>
-TIDEMARK_DEVICE void Columns(const TileInput& in, int row, int column, int columns) {
-  if (columns >= kTileColumns) {
-    TileOut<kRows, kTileColumns>(in, row, column);
-  } else if (columns >= 4) {
-    TileOut<kRows, 4>(in, row, column);
-    for (int j = 4; j < columns; ++j) TileOut<kRows, 1>(in, row, column + j);
-  } else {
-    for (int j = 0; j < columns; ++j) TileOut<kRows, 1>(in, row, column + j);
-  }
+TIDEMARK_DEVICE void Columns(const TileInput& in, int row, int column, int end) {
+  for (; column + 8 <= end; column += 8) Tile<kRows, 1, 8>(in, row, column);
+  for (; column + 4 <= end; column += 4) Tile<kRows, 1, 4>(in, row, column);
+  for (; column < end; ++column) Tile<kRows, 1, 1>(in, row, column);
 }
 
 TIDEMARK_DEVICE void OneThread(TileInput in, const MatmulShape& shape) {
@@ -70,10 +65,14 @@ TIDEMARK_DEVICE void OneThread(TileInput in, const MatmulShape& shape) {
   in.first = shape.mask == kLowerATransposed ? row : 0;
   in.last = shape.k;
   if (shape.mask == kLowerA && row + rows < shape.k) in.last = row + rows;
-  if (rows == kTileRows) {
-    Columns<kTileRows>(in, row, column, shape.n - column);
+  const int end = column + kTileColumns < shape.n ? column + kTileColumns : shape.n;
+  if (rows < kTileRows) {
+    for (int i = 0; i < rows; ++i) Columns<1>(in, row + i, column, end);
+  } else if (end - column == kTileColumns) {
+    Tile<kTileRows / 2, 2, 8>(in, row, column);
+    Tile<kTileRows / 2, 2, 8>(in, row + kTileRows / 2, column);
   } else {
-    for (int i = 0; i < rows; ++i) Columns<1>(in, row + i, column, shape.n - column);
+    Columns<kTileRows>(in, row, column, end);
   }
 }
 

@@ -14,8 +14,8 @@ enum MatmulMask {
 };
 
 // Rows and columns of the output that one thread computes.
-constexpr int kTileRows = 4;
-constexpr int kTileColumns = 8;
+constexpr int kTileRows = 8;
+constexpr int kTileColumns = 16;
 
 struct MatrixStrides {
   int row;          // elements from one row to the next

@@ -36,8 +36,8 @@ std::string ApplySize(std::string_view size, Options* options) {
     options->layers = 8, options->width = 16, options->heads = 4, options->context = 512;
     options->batch = 1, options->steps = 3, options->learning_rate = 0.003;
   } else if (size == "demo") {
-    options->layers = 6, options->width = 64, options->heads = 16, options->context = 512;
-    options->batch = 2, options->steps = 30, options->learning_rate = 0.004;
+    options->layers = 4, options->width = 64, options->heads = 4, options->context = 512;
+    options->batch = 8, options->steps = 32, options->learning_rate = 0.006;
   } else {
     return "--size is " + Quoted(size) + "; it must be tiny or demo";
   }
