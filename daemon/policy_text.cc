@@ -116,6 +116,7 @@ class Reader {
     const std::string name(line.substr(1, line.size() - 2));
     PolicyEntry fresh = DefaultEntry();
     fresh.name = name;
+    if (absl::Status status = ValidateEntry(fresh); !status.ok()) return status;
     const auto [place, added] = policy_.entries.emplace(name, fresh);
     if (!added) return absl::InvalidArgumentError(absl::StrCat("[", name, "] appears twice"));
     entry_ = &place->second;
