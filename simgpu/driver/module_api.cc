@@ -10,15 +10,10 @@
 namespace simgpu {
 namespace {
 
-CUresult UsableContext(CUcontext* context) {
-  if (const CUresult bad = RequireContext(context); bad != CUDA_SUCCESS) return bad;
-  return ForbidDuringCapture();
-}
-
 CUresult LoadImage(const void* image, CUmodule* module) {
   Lock lock(DriverLock());
   CUcontext context = nullptr;
-  if (const CUresult bad = UsableContext(&context); bad != CUDA_SUCCESS) return bad;
+  if (const CUresult bad = RequireContext(&context); bad != CUDA_SUCCESS) return bad;
   if (module == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = Modules::Get().Load(image, module);
   if (result == CUDA_SUCCESS) (*module)->context = context;
@@ -28,7 +23,7 @@ CUresult LoadImage(const void* image, CUmodule* module) {
 CUresult LoadPath(const char* path, CUmodule* module) {
   Lock lock(DriverLock());
   CUcontext context = nullptr;
-  if (const CUresult bad = UsableContext(&context); bad != CUDA_SUCCESS) return bad;
+  if (const CUresult bad = RequireContext(&context); bad != CUDA_SUCCESS) return bad;
   if (module == nullptr || path == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const CUresult result = Modules::Get().LoadFile(path, module);
   if (result == CUDA_SUCCESS) (*module)->context = context;
