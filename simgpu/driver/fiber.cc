@@ -108,9 +108,14 @@ constexpr size_t kColourBytes = 192;
 
 }  // namespace
 
+Fibers*& Fibers::OfThisThread() {
+  static thread_local Fibers* fibers = nullptr;
+  return fibers;
+}
+
 Fibers& Fibers::ForThisThread() {
   // Leaked with the thread: a kernel may run while thread-local objects are destroyed.
-  static thread_local Fibers* fibers = nullptr;
+  Fibers*& fibers = OfThisThread();
   if (fibers == nullptr) fibers = new Fibers;
   return *fibers;
 }
@@ -231,10 +236,12 @@ void Fibers::Barrier() {
 }
 
 void Fibers::Abandon() {
+  Fibers* self = OfThisThread();
+  if (self == nullptr || self->left_ == 0) return;
 #ifdef SIMGPU_TSAN
-  if (left_ != 0 && home_.tsan != nullptr) __tsan_switch_to_fiber(home_.tsan, 0);
+  __tsan_switch_to_fiber(self->home_.tsan, 0);
 #endif
-  left_ = 0;
+  self->left_ = 0;
 }
 
 }  // namespace simgpu

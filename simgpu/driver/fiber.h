@@ -23,8 +23,9 @@ class Fibers {
   // Called by a body: returns once every body that has not returned came to its barrier.
   void Barrier();
 
-  // After a fault tore the calling thread out of a fiber: forgets the unfinished ones.
-  void Abandon();
+  // Before a fault tears the calling thread out of a fiber: forgets the unfinished ones. Does
+  // nothing on a thread that runs none. Safe in a signal handler.
+  static void Abandon();
 
  private:
   struct Fiber {
@@ -35,6 +36,7 @@ class Fibers {
     uint32_t previous = 0;
   };
   Fibers() = default;
+  static Fibers*& OfThisThread();
   void Grow(uint32_t count);
   void Prepare(uint32_t index);
   unsigned char* StackOf(uint32_t index) const;

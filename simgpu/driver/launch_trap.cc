@@ -10,6 +10,7 @@
 #include <cstring>
 #include <mutex>
 
+#include "simgpu/driver/fiber.h"
 #include "simgpu/driver/launch.h"
 
 namespace simgpu {
@@ -70,6 +71,7 @@ void OnFault(int signal, siginfo_t* info, void* context) {
   }
   the_trap = nullptr;
   trap->address = reinterpret_cast<uint64_t>(info->si_addr);
+  Fibers::Abandon();
   siglongjmp(trap->environment, 1);
 }
 

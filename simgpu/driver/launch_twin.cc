@@ -68,9 +68,7 @@ CUresult RunTwin(TwinRun* run) {
     const uintptr_t start = reinterpret_cast<uintptr_t>(shared->data());
     run->launch.dynamic_shared = reinterpret_cast<void*>((start + 15) & ~uintptr_t{15});
   }
-  if (CallTrapped(RunBlocks, run, &run->fault)) return CUDA_SUCCESS;
-  Fibers::ForThisThread().Abandon();
-  return CUDA_ERROR_ILLEGAL_ADDRESS;
+  return CallTrapped(RunBlocks, run, &run->fault) ? CUDA_SUCCESS : CUDA_ERROR_ILLEGAL_ADDRESS;
 }
 
 }  // namespace simgpu

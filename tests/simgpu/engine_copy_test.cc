@@ -107,8 +107,8 @@ void Download2D(Model* model) {
   // To pageable memory even the asynchronous form returns only once the bytes are there.
   EXPECT_CUDA(cuMemcpy2DAsync(&copy, model->stream));
   for (size_t y = 0; y < copy.Height; ++y) {
-    EXPECT_IN_CHILD(memcmp(host + y * 16, &model->bytes[1][(copy.srcY + y) * 32],
-                           copy.WidthInBytes) == 0);
+    EXPECT_IN_CHILD(
+        memcmp(host + y * 16, &model->bytes[1][(copy.srcY + y) * 32], copy.WidthInBytes) == 0);
   }
 }
 
@@ -116,16 +116,14 @@ void CopyLinear(Model* model) {
   const size_t bytes = 1 + model->Below(2000);
   const size_t from = model->Below(kBytes - bytes);
   const size_t to = model->Below(kBytes - bytes);
-  EXPECT_CUDA(
-      cuMemcpyAsync(model->device[0] + to, model->device[1] + from, bytes, model->stream));
+  EXPECT_CUDA(cuMemcpyAsync(model->device[0] + to, model->device[1] + from, bytes, model->stream));
   memcpy(&model->bytes[0][to], &model->bytes[1][from], bytes);
 }
 
 TEST(EngineCopy, EveryShapeAgreesWithANaiveModel) {
   for (unsigned seed = 0; seed < 12; ++seed) {
-    const std::string order = seed % 3 == 0 ? "order=eager"
-                                            : "order=adversarial,race=1,seed=" +
-                                                  std::to_string(seed);
+    const std::string order =
+        seed % 3 == 0 ? "order=eager" : "order=adversarial,race=1,seed=" + std::to_string(seed);
     const std::string output = InChild(order, [seed] {
       Model model;
       model.random.seed(seed);
