@@ -172,6 +172,7 @@ CUresult Graphs::Instantiate(CUgraph graph, cuuint64_t flags, CUgraphExec* out) 
   std::vector<size_t> ends;
   if (!Flatten(graph, {}, &exec->items, &ends)) return CUDA_ERROR_INVALID_VALUE;
   exec->flags = flags;
+  exec->source = Clone(graph);
   const size_t lanes = AssignLanes(&exec->items);
   for (size_t i = 0; i < lanes; ++i) exec->lanes.push_back(std::make_unique<Lane>());
   *out = exec.release();
@@ -181,6 +182,7 @@ CUresult Graphs::Instantiate(CUgraph graph, cuuint64_t flags, CUgraphExec* out) 
 
 void Graphs::DestroyExec(CUgraphExec exec) {
   execs_.erase(exec);
+  Destroy(exec->source);
   delete exec;  // queued work goes on: it holds its own parameters
 }
 

@@ -61,6 +61,7 @@ struct ExecItem {
 
 struct CUgraphExec_st {
   cuuint64_t flags = 0;
+  CUgraph source = nullptr;             // a copy of the graph, for a launch that is captured
   std::vector<simgpu::ExecItem> items;  // in an order that respects the edges
   std::vector<std::unique_ptr<simgpu::Lane>> lanes;
   simgpu::NodePtr last;  // launches of one executable graph never overlap

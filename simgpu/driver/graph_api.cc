@@ -110,9 +110,10 @@ CUresult GraphLaunch(CUgraphExec exec, CUstream handle) {
   if (const CUresult bad = Streams::Get().Resolve(handle, &stream); bad != CUDA_SUCCESS) return bad;
   if (!Graphs::Get().IsExec(exec)) return CUDA_ERROR_INVALID_VALUE;
   if (stream->capture != nullptr) {
-    // CUDA turns this into a child graph node; the executable graph has no graph of its own here.
-    stream->capture->invalid = true;
-    return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    NodeParams params;
+    params.type = CU_GRAPH_NODE_TYPE_GRAPH;
+    if (!stream->capture->invalid) params.child = Graphs::Get().Clone(exec->source);
+    return CaptureNode(stream, std::move(params));
   }
   if (stream->legacy) {
     if (const CUresult bad = ForbidOnCapturing(stream); bad != CUDA_SUCCESS) return bad;

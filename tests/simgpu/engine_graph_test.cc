@@ -205,6 +205,29 @@ TEST(EngineGraph, ExplicitNodesRunInTheOrderOfTheirEdges) {
   });
 }
 
+TEST(EngineGraph, ACapturedGraphLaunchBecomesAChildGraph) {
+  InBothOrders([] {
+    CUdeviceptr cell = Allocate(4);
+    const CUstream stream = NewStream();
+    CUgraph inner = nullptr;
+    CUgraph outer = nullptr;
+    uint32_t digit = 1;
+    EXPECT_CUDA(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    EXPECT_CUDA(LaunchOn(stream, "append", {&cell, &digit}));
+    EXPECT_CUDA(cuStreamEndCapture(stream, &inner));
+    const CUgraphExec exec = Instantiate(inner);
+    EXPECT_CUDA(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_GLOBAL));
+    EXPECT_CUDA(cuGraphLaunch(exec, stream));
+    digit = 2;
+    EXPECT_CUDA(LaunchOn(stream, "append", {&cell, &digit}));
+    EXPECT_CUDA(cuStreamEndCapture(stream, &outer));
+    EXPECT_CUDA(cuGraphExecDestroy(exec));
+    EXPECT_CUDA(cuGraphLaunch(Instantiate(outer), stream));
+    EXPECT_CUDA(cuStreamSynchronize(stream));
+    EXPECT_IN_CHILD(Read(cell, 1)[0] == 12);
+  });
+}
+
 TEST(EngineGraph, ACycleIsRefusedAtInstantiation) {
   InChild("order=eager", [] {
     CUgraph graph = nullptr;
