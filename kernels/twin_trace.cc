@@ -216,6 +216,15 @@ TRACE_API void* __tsan_memset(void* to, int value, size_t bytes) {
                                        static_cast<type*>(expected), desired, weak,              \
                                        __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                      \
   }
+// Clang's form: returns what was there.
+#define TRACE_COMPARE_VALUE(bits, type)                                                      \
+  TRACE_API type __tsan_atomic##bits##_compare_exchange_val(volatile void* a, type expected, \
+                                                            type desired, int, int) {        \
+    Update(a, sizeof(type));                                                                 \
+    __atomic_compare_exchange_n(static_cast<volatile type*>(a), &expected, desired, false,   \
+                                __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                         \
+    return expected;                                                                         \
+  }
 #define TRACE_ATOMIC(bits, type)                                                         \
   TRACE_API type __tsan_atomic##bits##_load(const volatile void* a, int) {               \
     Read(a, sizeof(type));                                                               \
@@ -236,7 +245,8 @@ TRACE_API void* __tsan_memset(void* to, int value, size_t bytes) {
   TRACE_FETCH(bits, type, xor)                                                           \
   TRACE_FETCH(bits, type, nand)                                                          \
   TRACE_COMPARE(bits, type, strong, false)                                               \
-  TRACE_COMPARE(bits, type, weak, true)
+  TRACE_COMPARE(bits, type, weak, true)                                                  \
+  TRACE_COMPARE_VALUE(bits, type)
 TRACE_ATOMIC(8, uint8_t)
 TRACE_ATOMIC(16, uint16_t)
 TRACE_ATOMIC(32, uint32_t)
