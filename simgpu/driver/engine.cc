@@ -177,10 +177,6 @@ void Engine::RunUntil(const std::vector<NodePtr>& targets, Lock& lock) {
   }
 }
 
-void Engine::WaitForProgress(Lock& lock) {
-  progress_.wait_for(lock, std::chrono::microseconds(200));
-}
-
 void Engine::HostWaits(const Node& node) {
   timeline_.AdvanceUntil(node);
   host_seconds_ = std::max(host_seconds_, timeline_.now());

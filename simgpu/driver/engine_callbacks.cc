@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <thread>
+#include <utility>
 
 #include "simgpu/driver/engine_state.h"
 
@@ -34,38 +35,67 @@ void Engine::StartCallbackThread() {
 
 void Engine::HandToCallbackThread(const NodePtr& node) {
   node->running = true;
+  const std::lock_guard<std::mutex> own(callback_mutex_);
   callbacks_.push_back(node);
   callback_wanted_.notify_one();
 }
 
+void Engine::WaitForProgress(Lock& lock) {
+  lock.unlock();
+  {
+    std::unique_lock<std::mutex> own(callback_mutex_);
+    callback_done_.wait_for(own, std::chrono::microseconds(200),
+                            [this] { return !called_.empty(); });
+  }
+  lock.lock();
+  CollectCallbacks();
+}
+
+void Engine::CollectCallbacks() {
+  std::vector<NodePtr> called;
+  {
+    const std::lock_guard<std::mutex> own(callback_mutex_);
+    called.swap(called_);
+  }
+  for (const NodePtr& node : called) {
+    if (!node->executed) Finish(node);
+  }
+}
+
 void Engine::CallbackThread() {
-  Lock lock(DriverLock());
   for (;;) {
-    if (!callbacks_.empty()) {
-      RunCallback(lock);
-    } else if (GetConfig().adversarial && open_callbacks_ > 0) {
-      ProgressWhileHostIdles(lock);
-    } else {
-      callback_wanted_.wait_for(lock, std::chrono::seconds(1));
+    NodePtr node;
+    {
+      std::unique_lock<std::mutex> own(callback_mutex_);
+      callback_wanted_.wait_for(own, kHostIdle, [this] { return !callbacks_.empty(); });
+      if (!callbacks_.empty()) {
+        node = std::move(callbacks_.front());
+        callbacks_.pop_front();
+      }
+    }
+    if (node) {
+      RunCallback(node);
+    } else if (GetConfig().adversarial) {
+      Lock lock(DriverLock(), std::try_to_lock);
+      if (lock.owns_lock()) ProgressWhileHostIdles(lock);
     }
   }
 }
 
-void Engine::RunCallback(Lock& lock) {
-  const NodePtr node = callbacks_.front();
-  callbacks_.pop_front();
-  lock.unlock();
+void Engine::RunCallback(const NodePtr& node) {
   if (node->op.run) node->op.run(node->op);
-  lock.lock();
-  if (!node->executed) Finish(node);
+  {
+    const std::lock_guard<std::mutex> own(callback_mutex_);
+    called_.push_back(node);
+  }
+  callback_done_.notify_all();
+  Lock lock(DriverLock());
+  CollectCallbacks();
   Pump(lock);
-  progress_.notify_all();
 }
 
 void Engine::ProgressWhileHostIdles(Lock& lock) {
-  const uint64_t entries = entries_;
-  callback_wanted_.wait_for(lock, kHostIdle);
-  if (entries != entries_ || !callbacks_.empty()) return;
+  if (entries_ != std::exchange(entries_seen_, entries_) || open_callbacks_ == 0) return;
   for (auto& [sequence, node] : pending_) {
     if (!node->op.host_callback || node->running) continue;
     const uint64_t mark = ++mark_;

@@ -108,16 +108,21 @@ class Engine {
   void HandToCallbackThread(const NodePtr& node);
   void StartCallbackThread();
   void CallbackThread();
-  void RunCallback(Lock& lock);
+  void RunCallback(const NodePtr& node);
+  void CollectCallbacks();
   void ProgressWhileHostIdles(Lock& lock);
   void HostWaits(const Node& node);
 
   Timeline timeline_;
   std::map<uint64_t, NodePtr> pending_;  // not executed, by sequence
   std::vector<NodePtr> ready_;           // all their predecessors ran
-  std::deque<NodePtr> callbacks_;        // for the callback thread
-  std::condition_variable_any progress_;
-  std::condition_variable_any callback_wanted_;
+  // Under a lock of their own, taken after the driver lock or without it: a callback ends even
+  // while a thread that waits for it keeps the driver lock.
+  std::mutex callback_mutex_;
+  std::deque<NodePtr> callbacks_;  // for the callback thread
+  std::vector<NodePtr> called_;    // done, but not yet marked as executed
+  std::condition_variable callback_wanted_;
+  std::condition_variable callback_done_;
   bool callback_thread_ = false;
   uint64_t open_callbacks_ = 0;  // submitted and not executed
   Node* running_ = nullptr;
@@ -128,6 +133,7 @@ class Engine {
   double host_seconds_ = 0;
   double poll_seconds_ = 0;  // what the next fruitless question costs
   uint64_t entries_ = 0;     // calls into the engine, to tell an idle host
+  uint64_t entries_seen_ = 0;
   uint64_t illegal_accesses_ = 0;
 };
 

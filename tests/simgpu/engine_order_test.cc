@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+
 #include "tests/simgpu/device.h"
 
 namespace simgpu_tests {
@@ -165,6 +169,28 @@ TEST(EngineOrder, HostCallbacksRunInStreamOrderWithoutTheSubmittersLock) {
           stream, [](void*) { seen = pinned[0] + 1; }, nullptr));
       EXPECT_CUDA(cuStreamSynchronize(stream));
       EXPECT_IN_CHILD(seen == 42);
+    });
+  }
+}
+
+TEST(EngineOrder, ACallbackRunsEvenWhenTheHostNeverCallsTheDriverAgain) {
+  for (const char* order : {"order=eager", "order=adversarial,seed=9"}) {
+    InChild(order, [] {
+      static std::mutex mutex;
+      static std::condition_variable called;
+      static bool done = false;
+      std::unique_lock<std::mutex> lock(mutex);
+      // The callback needs the mutex that the submitting thread holds.
+      EXPECT_CUDA(Add(nullptr, Allocate(64), 16, 1));
+      EXPECT_CUDA(cuLaunchHostFunc(
+          nullptr,
+          [](void*) {
+            const std::lock_guard<std::mutex> own(mutex);
+            done = true;
+            called.notify_all();
+          },
+          nullptr));
+      EXPECT_IN_CHILD(called.wait_for(lock, std::chrono::seconds(20), [] { return done; }));
     });
   }
 }
