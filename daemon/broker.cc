@@ -46,7 +46,7 @@ Broker::Broker(Hardware hardware, StateDir* state, BrokerOptions options, Surrou
       events_(kEventsKept),
       options_(std::move(options)),
       policy_(state->policy()) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   RefreshHost();
   host_budget_bytes_ = options_.host_budget_bytes.value_or(host_.available_bytes / 2);
 }
@@ -71,7 +71,7 @@ void Broker::MatchDevices(const tm_wire_hello& hello, tm_wire_welcome* welcome) 
 }
 
 std::string Broker::WhyNot(const Peer& peer, const tm_wire_welcome& welcome) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (!MayAttach(peer.uid)) {
     return absl::StrCat("uid ", peer.uid, " may not attach: it is not in allow_uids");
   }
@@ -86,7 +86,7 @@ absl::StatusOr<JobId> Broker::IdFor(const Peer& peer, const tm_wire_hello& hello
   Attachment former{hello.resume_job_id, 0};
   *resumed = false;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     const auto live = jobs_.find(former.job);
     if (live != jobs_.end()) {
       // The same process on a new connection; anybody else gets an id of its own.
@@ -98,7 +98,7 @@ absl::StatusOr<JobId> Broker::IdFor(const Peer& peer, const tm_wire_hello& hello
     }
   }
   if (former.serial != 0) Detach(former, "it connected anew");
-  absl::MutexLock disk(&disk_mutex_);
+  MutexLock disk(&disk_mutex_);
   if (state_->Known(former.job)) {
     *resumed = true;
     return former.job;
@@ -113,7 +113,7 @@ absl::StatusOr<std::vector<UniqueFd>> Broker::Attach(JobId id, Job job) {
     if (!copy.ok()) return copy.status();
     fds.push_back(*std::move(copy));
   }
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (job.resumed) ++reconnects_total_;
   ledger_.AddJob(id, job.peer.uid);
   jobs_.emplace(id, std::move(job));
@@ -142,7 +142,7 @@ Reply Broker::Hello(const Peer& peer, const tm_wire_header& header, const tm_wir
   job.asked_device_bytes = hello.device_budget_bytes;
   job.asked_host_bytes = hello.host_budget_bytes;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     job.serial = ++last_serial_;
   }
   const Attachment fresh{*id, job.serial};
@@ -176,7 +176,7 @@ void Broker::Detach(const Attachment& attachment, const std::string& why) {
   std::vector<ChunkId> ended;
   std::string sentence;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     const Job* job = Find(attachment);
     if (job == nullptr) return;
     sentence = absl::StrCat("job ", attachment.job, " ", Describe(job->name, job->peer),
@@ -192,7 +192,7 @@ void Broker::Detach(const Attachment& attachment, const std::string& why) {
 
 void Broker::NoteBadMessage(const Peer& peer, const std::string& sentence) {
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     ++bad_messages_total_;
   }
   AddEvent("bad_message", kNobody,
@@ -202,19 +202,19 @@ void Broker::NoteBadMessage(const Peer& peer, const std::string& sentence) {
 void Broker::Tick() {
   absl::Duration idle;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     idle = options_.pool_idle;
   }
   const std::vector<ChunkId> trimmed = pool_.Trim(world_.now() - idle);
   const HostMemory host = world_.host_memory();
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   host_ = host;
   for (const ChunkId chunk : trimmed) ledger_.RemoveIdle(chunk);
   Publish();
 }
 
 void Broker::Reconfigure(const BrokerOptions& options) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   options_ = options;
   if (options_.host_budget_bytes.has_value()) host_budget_bytes_ = *options_.host_budget_bytes;
   Publish();
@@ -225,7 +225,7 @@ void Broker::AddEvent(const std::string& kind, JobId job, const std::string& sen
 }
 
 absl::Status Broker::Validate() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (absl::Status status = ledger_.Validate(); !status.ok()) return status;
   for (uint32_t device = 0; device < hardware_.devices.size(); ++device) {
     for (const tm_wire_place place : {TM_WIRE_DEVICE, TM_WIRE_HOST}) {

@@ -20,12 +20,12 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "daemon/arbiter.h"
 #include "daemon/event_ring.h"
 #include "daemon/host_memory.h"
 #include "daemon/ledger.h"
+#include "daemon/mutex.h"
 #include "daemon/node.h"
 #include "daemon/policy.h"
 #include "daemon/pool.h"
@@ -210,8 +210,8 @@ class Broker final : public Node {
   EventRing events_;
 
   // Ranks: the disk lock first, then the state lock; the event ring's is a leaf.
-  absl::Mutex disk_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
-  absl::Mutex mutex_;
+  Mutex disk_mutex_ ABSL_ACQUIRED_BEFORE(mutex_);
+  Mutex mutex_;
   BrokerOptions options_ ABSL_GUARDED_BY(mutex_);
   Policy policy_ ABSL_GUARDED_BY(mutex_);
   Ledger ledger_ ABSL_GUARDED_BY(mutex_);

@@ -60,7 +60,7 @@ JobSnapshot Broker::SnapshotJob(JobId id, Job* job) {
 }
 
 NodeSnapshot Broker::Snapshot() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   NodeSnapshot snapshot;
   snapshot.hostname = hostname_;
   snapshot.started = started_;
@@ -86,7 +86,7 @@ absl::StatusOr<Broker::Job*> Broker::Named(uint64_t job_id) {
 }
 
 absl::StatusOr<std::vector<ChunkRun>> Broker::MemoryMap(uint64_t job_id) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   absl::StatusOr<Job*> job = Named(job_id);
   if (!job.ok()) return job.status();
   std::vector<ChunkRun> runs;
@@ -105,12 +105,12 @@ absl::StatusOr<std::vector<ChunkRun>> Broker::MemoryMap(uint64_t job_id) {
 }
 
 Policy Broker::GetPolicy() {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   return policy_;
 }
 
 absl::StatusOr<Policy> Broker::ChangePolicy(const PolicyChange& change) {
-  absl::MutexLock disk(&disk_mutex_);  // one change at a time, and no state lock over the disk
+  MutexLock disk(&disk_mutex_);  // one change at a time, and no state lock over the disk
   const Policy before = GetPolicy();
   absl::StatusOr<Policy> next = Changed(before, change);
   if (!next.ok()) return next.status();
@@ -120,7 +120,7 @@ absl::StatusOr<Policy> Broker::ChangePolicy(const PolicyChange& change) {
                         absl::StrCat("the policy was not changed: ", saved.message()));
   }
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     policy_ = *next;
     Publish();
   }
@@ -164,7 +164,7 @@ std::string Broker::ExplainDevice(JobId id, const Job& job, uint32_t device) {
 }
 
 absl::StatusOr<std::vector<std::string>> Broker::ExplainPolicy(uint64_t job_id) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   absl::StatusOr<Job*> named = Named(job_id);
   if (!named.ok()) return named.status();
   const Job& job = **named;
@@ -193,7 +193,7 @@ absl::StatusOr<std::vector<std::string>> Broker::ExplainPolicy(uint64_t job_id) 
 }
 
 absl::StatusOr<uint64_t> Broker::RequestEvict(uint64_t job_id, uint64_t bytes) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   absl::StatusOr<Job*> job = Named(job_id);
   if (!job.ok()) return job.status();
   if ((*job)->pinned) {
@@ -214,7 +214,7 @@ absl::StatusOr<uint64_t> Broker::RequestEvict(uint64_t job_id, uint64_t bytes) {
 }
 
 absl::StatusOr<uint64_t> Broker::RequestPrefetch(uint64_t job_id, uint64_t bytes) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   absl::StatusOr<Job*> job = Named(job_id);
   if (!job.ok()) return job.status();
   const uint64_t accepted = std::min(bytes, HostHeldBy(job_id) * hardware_.chunk_bytes);
@@ -227,7 +227,7 @@ absl::StatusOr<uint64_t> Broker::RequestPrefetch(uint64_t job_id, uint64_t bytes
 }
 
 absl::Status Broker::SetPinned(uint64_t job_id, bool pinned) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   absl::StatusOr<Job*> job = Named(job_id);
   if (!job.ok()) return job.status();
   (*job)->pinned = pinned;

@@ -59,7 +59,7 @@ std::vector<ChunkId> AllOf(const Pool::Taken& taken) {
 Reply Broker::Serve(const Attachment& attachment, const Request& request) {
   const tm_wire_header& header = request.header;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (Find(attachment) == nullptr) {
       Reply reply = OutcomeReply(header, TM_WIRE_REFUSED, "the job attached anew elsewhere");
       reply.close_reason = "the job attached anew elsewhere";
@@ -155,7 +155,7 @@ Reply Broker::Grant(const Attachment& attachment, const tm_wire_header& header,
   Lease lease;
   lease.slot = SlotOf(request.device, request.place);
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     if (request.device >= hardware_.devices.size()) {
       return OutcomeReply(header, TM_WIRE_BAD_REQUEST,
                           absl::StrCat("device ", request.device, " is out of range: 0 to ",
@@ -206,7 +206,7 @@ Reply Broker::Settle(const Attachment& attachment, const tm_wire_header& header,
                      const tm_wire_lease& request, const Pool::Taken& taken,
                      absl::StatusOr<std::vector<UniqueFd>> fds) {
   const std::vector<ChunkId> got = AllOf(taken);
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   Job& job = jobs_.at(attachment.job);
   Follow(taken, SlotOf(request.device, request.place), job.peer.uid);
   if (!fds.ok()) return NotCreated(attachment.job, header, request, got, fds.status());
@@ -228,7 +228,7 @@ Reply Broker::TakeBack(const Attachment& attachment, const tm_wire_header& heade
   std::vector<ChunkId> idle;
   std::vector<ChunkId> ended;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     for (uint32_t i = 0; i < request.count; ++i) {
       if (!ledger_.Holds(attachment.job, request.chunk_id[i], slot)) {
         return OutcomeReply(header, TM_WIRE_NOT_FOUND,
@@ -273,7 +273,7 @@ absl::Status Broker::AdoptAll(JobId id, const tm_wire_chunks& request) {
 
 Reply Broker::Adopt(const Attachment& attachment, const tm_wire_header& header,
                     const tm_wire_chunks& request) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   if (absl::Status status = AdoptAll(attachment.job, request); !status.ok()) {
     return StatusReply(header, status);
   }
@@ -290,7 +290,7 @@ Reply Broker::Adopt(const Attachment& attachment, const tm_wire_header& header,
 
 Reply Broker::Share(const Attachment& attachment, const tm_wire_header& header,
                     const tm_wire_share& request) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   for (uint32_t i = 0; i < request.count; ++i) {
     const ChunkId chunk = request.chunk_id[i];
     if (!ledger_.Owns(attachment.job, chunk)) {
@@ -308,7 +308,7 @@ Reply Broker::OpenShare(const Attachment& attachment, const tm_wire_header& head
                         const tm_wire_share& request) {
   std::vector<ChunkId> chunks;
   {
-    absl::MutexLock lock(&mutex_);
+    MutexLock lock(&mutex_);
     absl::StatusOr<std::vector<ChunkId>> opened = shares_.Open(
         TokenOf(request), jobs_.at(attachment.job).peer.uid, request.first, request.count);
     if (!opened.ok()) return StatusReply(header, opened.status());
@@ -317,7 +317,7 @@ Reply Broker::OpenShare(const Attachment& attachment, const tm_wire_header& head
   }
   absl::StatusOr<std::vector<UniqueFd>> fds = ExportAll(chunks);
   if (fds.ok()) return LeasedReply(header, chunks, *std::move(fds));
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   for (const ChunkId chunk : chunks) {
     TIDEMARK_CHECK_OK(ledger_.Release(chunk, attachment.job).status());
   }

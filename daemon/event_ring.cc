@@ -1,17 +1,20 @@
 #include "daemon/event_ring.h"
 
+#include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace tidemark::daemon {
 
 void EventRing::Add(absl::Time time, std::string kind, uint64_t job_id, std::string sentence) {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   events_.push_back({++last_id_, time, std::move(kind), job_id, std::move(sentence)});
   if (events_.size() > capacity_) events_.pop_front();
+  arrived_.notify_all();
 }
 
 std::vector<Event> EventRing::After(uint64_t id) const {
-  absl::MutexLock lock(&mutex_);
+  MutexLock lock(&mutex_);
   std::vector<Event> after;
   for (const Event& event : events_) {
     if (event.id > id) after.push_back(event);
@@ -20,9 +23,13 @@ std::vector<Event> EventRing::After(uint64_t id) const {
 }
 
 void EventRing::WaitAfter(uint64_t id, absl::Duration timeout) const {
-  absl::MutexLock lock(&mutex_);
-  const auto arrived = [&]() ABSL_SHARED_LOCKS_REQUIRED(mutex_) { return last_id_ > id; };
-  mutex_.AwaitWithTimeout(absl::Condition(&arrived), timeout);
+  const auto deadline =
+      std::chrono::steady_clock::now() +
+      absl::ToChronoNanoseconds(std::clamp(timeout, absl::ZeroDuration(), absl::Hours(24)));
+  MutexLock lock(&mutex_);
+  while (last_id_ <= id) {
+    if (arrived_.wait_until(mutex_.native(), deadline) == std::cv_status::timeout) return;
+  }
 }
 
 }  // namespace tidemark::daemon

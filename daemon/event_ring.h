@@ -5,13 +5,14 @@
 #ifndef TIDEMARK_DAEMON_EVENT_RING_H_
 #define TIDEMARK_DAEMON_EVENT_RING_H_
 
+#include <condition_variable>
 #include <deque>
 #include <string>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "daemon/mutex.h"
 #include "daemon/node.h"
 
 namespace tidemark::daemon {
@@ -26,7 +27,8 @@ class EventRing {
 
  private:
   const size_t capacity_;
-  mutable absl::Mutex mutex_;
+  mutable Mutex mutex_;
+  mutable std::condition_variable_any arrived_;
   std::deque<Event> events_ ABSL_GUARDED_BY(mutex_);
   uint64_t last_id_ ABSL_GUARDED_BY(mutex_) = 0;
 };
