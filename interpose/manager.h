@@ -52,10 +52,10 @@ bool ManagerMemGetInfo(const Guard&, size_t* free_bytes, size_t* total_bytes, CU
 // attributes.
 bool ManagerAddressRange(const Guard&, CUdeviceptr address, CUdeviceptr* base, size_t* bytes);
 
-// Memory that the driver itself serves (managed, pools of the job, arrays, VMM of the job): counted,
-// so that it is never lost from accounting. `sign` +1 or -1. `device` is where the memory lies, which
-// need not be the current context's device: a VMM handle is created without any context. A device
-// that is not managed (out of range, or not started) is ignored.
+// Memory that the driver itself serves (managed, pools of the job, arrays, VMM of the job):
+// counted, so that it is never lost from accounting. `sign` +1 or -1. `device` is where the memory
+// lies, which need not be the current context's device: a VMM handle is created without any
+// context. A device that is not managed (out of range, or not started) is ignored.
 void ManagerCountPassedThrough(const Guard&, CUdevice device, uint64_t bytes, int sign);
 // Asks for room on `device` before a passed-through allocation: evicts, or returns false (out of
 // memory). True when the device is not managed. Must not look at the current context.
