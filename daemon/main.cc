@@ -58,6 +58,7 @@ void CatchSignals(SessionLoop* loop) {
   struct sigaction action = {};
   action.sa_handler = OnSignal;
   action.sa_flags = SA_RESTART;
+  signal(SIGPIPE, SIG_IGN);  // a log reader that went away is no reason to die
   for (const int number : {SIGTERM, SIGINT, SIGHUP}) sigaction(number, &action, nullptr);
 }
 

@@ -7,6 +7,7 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -25,6 +26,7 @@ namespace {
 constexpr absl::Duration kHelloDeadline = absl::Seconds(5);
 constexpr int kTickMilliseconds = 500;
 constexpr size_t kMostConnections = 4096;
+constexpr size_t kMostConnectionsPerUser = 1024;  // one user cannot lock the others out
 constexpr int kEventsPerWait = 64;
 
 absl::Status Watch(int epoll, int fd) {
@@ -47,6 +49,12 @@ Peer PeerOf(int fd) {
   return peer;
 }
 
+// Invalid when the kernel or the namespace does not show the process; its connection must do then.
+UniqueFd ProcessOf(const Peer& peer) {
+  if (peer.pid == 0) return UniqueFd();
+  return UniqueFd(static_cast<int>(syscall(SYS_pidfd_open, peer.pid, 0)));
+}
+
 }  // namespace
 
 absl::Status CheckSocketPath(const std::string& path) {
@@ -65,6 +73,7 @@ absl::StatusOr<std::unique_ptr<SessionLoop>> SessionLoop::Open(const std::string
   if (absl::Status status = loop->Bind(); !status.ok()) return status;
   loop->epoll_ = UniqueFd(epoll_create1(EPOLL_CLOEXEC));
   loop->wake_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  loop->spare_ = UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
   if (!loop->epoll_.valid() || !loop->wake_.valid()) {
     return absl::ErrnoToStatus(errno, "making the session loop");
   }
@@ -122,17 +131,44 @@ void SessionLoop::Stop() {
   Wake();
 }
 
+bool SessionLoop::MayConnect(uid_t uid) const {
+  if (sessions_.size() >= kMostConnections) return false;
+  size_t same = 0;
+  for (const auto& [fd, session] : sessions_) same += session.peer.uid == uid;
+  return same < kMostConnectionsPerUser;
+}
+
+void SessionLoop::Admit(UniqueFd fd) {
+  const int number = fd.get();
+  Session session;
+  session.peer = PeerOf(number);
+  if (!MayConnect(session.peer.uid) || !Watch(epoll_.get(), number).ok()) return;
+  // A forked child keeps the connection open; the process itself tells when the job is dead.
+  session.process = ProcessOf(session.peer);
+  const int process = session.process.get();
+  if (process >= 0 && Watch(epoll_.get(), process).ok()) process_of_[process] = number;
+  session.accepted = absl::Now();
+  session.fd = std::move(fd);
+  sessions_.insert_or_assign(number, std::move(session));
+}
+
+// Out of descriptors: without this the waiting connection would keep the loop spinning.
+void SessionLoop::TurnAway() {
+  spare_.Reset();
+  UniqueFd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  spare_ = UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
+}
+
 void SessionLoop::Accept() {
   for (;;) {
     UniqueFd fd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-    if (!fd.valid()) return;
-    if (sessions_.size() >= kMostConnections || !Watch(epoll_.get(), fd.get()).ok()) continue;
-    const int number = fd.get();
-    Session session;
-    session.peer = PeerOf(number);
-    session.accepted = absl::Now();
-    session.fd = std::move(fd);
-    sessions_.insert_or_assign(number, std::move(session));
+    if (fd.valid()) {
+      Admit(std::move(fd));
+    } else if (errno == EMFILE || errno == ENFILE) {
+      return TurnAway();
+    } else if (errno != EINTR && errno != ECONNABORTED) {
+      return;
+    }
   }
 }
 
@@ -184,6 +220,9 @@ std::string SessionLoop::ServeOne(Session* session) {
 }
 
 void SessionLoop::Serve(int fd) {
+  if (const auto dead = process_of_.find(fd); dead != process_of_.end()) {
+    return Close(dead->second, "its process ended");
+  }
   const auto found = sessions_.find(fd);
   if (found == sessions_.end()) return;
   if (const std::string why = ServeOne(&found->second); !why.empty()) Close(fd, why);
@@ -192,6 +231,7 @@ void SessionLoop::Serve(int fd) {
 void SessionLoop::Close(int fd, const std::string& why) {
   const auto found = sessions_.find(fd);
   const Attachment attachment = found->second.attachment;
+  process_of_.erase(found->second.process.get());
   sessions_.erase(found);
   if (attachment.job != kNobody) broker_->Detach(attachment, why);
 }

@@ -39,6 +39,7 @@ class SessionLoop {
  private:
   struct Session {
     UniqueFd fd;
+    UniqueFd process;  // readable when the peer's process is gone
     Peer peer;
     Attachment attachment;
     absl::Time accepted;
@@ -47,6 +48,9 @@ class SessionLoop {
   SessionLoop(std::string path, Broker* broker);
   absl::Status Bind();
   void Accept();
+  void Admit(UniqueFd fd);
+  void TurnAway();
+  bool MayConnect(uid_t uid) const;
   void Serve(int fd);
   // One datagram. Returns why the connection must close, empty to go on.
   std::string ServeOne(Session* session);
@@ -60,7 +64,9 @@ class SessionLoop {
   UniqueFd listener_;
   UniqueFd epoll_;
   UniqueFd wake_;
+  UniqueFd spare_;  // given up for a moment when descriptors run out
   std::map<int, Session> sessions_;
+  std::map<int, int> process_of_;  // process descriptor to session
   bool bound_ = false;
   std::atomic<bool> stop_ = false;
 };

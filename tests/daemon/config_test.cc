@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/daemon/scratch_dir.h"
+#include "tests/golden/golden.h"
 
 namespace tidemark::daemon {
 namespace {
@@ -92,6 +93,10 @@ TEST(Config, IsDeployedAsTheTableWritesIt) {
   const Config defaults = DefaultConfig(true, kBare);
   EXPECT_EQ(ReadFile(TIDEMARK_DEPLOYED_CONFIG), ConfigText(defaults, defaults))
       << "write it anew as root: tidemarkd --print-config > deploy/tidemarkd.conf";
+}
+
+TEST(Config, IsExplainedByHelp) {
+  ExpectGolden("tidemarkd_help.txt", HelpText(DefaultConfig(true, kBare)));
 }
 
 TEST(Config, PutsAUsersFilesIntoTheUsersFolders) {

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include <filesystem>
 #include <thread>
@@ -128,6 +129,30 @@ TEST_F(Serving, DropsAJobThatDoesNotReadItsReplies) {
     client.Send(BytesOf(ping));
     return node_.broker->Snapshot().jobs.empty();
   }));
+}
+
+TEST_F(Serving, NoticesTheDeathOfAJobWhoseForkedChildKeepsTheConnection) {
+  int hold[2];
+  ASSERT_EQ(pipe2(hold, O_CLOEXEC), 0);
+  const pid_t job = fork();
+  if (job == 0) {
+    close(hold[1]);
+    TestClient client(path_);
+    client.Ask<tm_wire_welcome>(HelloOf("train", 1));
+    client.Ask<tm_wire_leased>(LeaseOf(9, 9));
+    char byte;
+    // The child lives until the test lets go of the pipe; the job itself ends at once.
+    if (fork() == 0) _exit(static_cast<int>(read(hold[0], &byte, 1)));
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(job, &status, 0);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(Eventually([&] { return node_.broker->Snapshot().jobs.empty(); }));
+  EXPECT_EQ(node_.driver.Alive(0), 0);
+  EXPECT_EQ(node_.broker->Snapshot().leases_total, 9u);
+  close(hold[0]);
+  close(hold[1]);
 }
 
 TEST_F(Serving, RefusesASecondDaemonOnTheSocket) {
