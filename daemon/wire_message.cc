@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <type_traits>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -47,9 +48,6 @@ std::string Check(const tm_wire_hello& hello) {
     return absl::StrCat("job_name must have 1 to ", sizeof(hello.job_name) - 1,
                         " bytes and end with a zero");
   }
-  for (size_t i = 0; i < length; ++i) {
-    if (!absl::ascii_isprint(hello.job_name[i])) return "job_name has a byte that is not printable";
-  }
   return OutOfRange("device_count", hello.device_count, 1, TM_WIRE_MAX_DEVICES);
 }
 
@@ -93,11 +91,19 @@ std::string Check(const tm_wire_share& share) {
   return fault.empty() ? CheckDistinct(share.chunk_id, share.count) : fault;
 }
 
+// A job is not turned away for its program's name: what is not printable ASCII is shown as '_'.
+void MakePrintable(tm_wire_hello* hello) {
+  for (char& c : hello->job_name) {
+    if (c != 0 && !absl::ascii_isprint(static_cast<unsigned char>(c))) c = '_';
+  }
+}
+
 template <typename Message>
 void ReadBody(const uint8_t* bytes, Reading* reading) {
   Message message;
   std::memcpy(&message, bytes, sizeof(message));
   reading->reason = Check(message);
+  if constexpr (std::is_same_v<Message, tm_wire_hello>) MakePrintable(&message);
   reading->request.body = message;
   reading->verdict = reading->reason.empty() ? Verdict::kServe : Verdict::kRefuse;
   if (!reading->reason.empty()) reading->outcome = TM_WIRE_BAD_REQUEST;
