@@ -19,6 +19,16 @@ uint64_t SmallestSet(std::initializer_list<uint64_t> limits, uint64_t otherwise)
   return smallest;
 }
 
+// Bits of tm_wire_class, which has the order of kClassNames.
+uint64_t ClassBits(const std::vector<std::string>& names) {
+  uint64_t bits = 0;
+  for (size_t i = 0; i < std::size(kClassNames); ++i) {
+    if (std::find(names.begin(), names.end(), kClassNames[i]) != names.end()) bits |= 1u << i;
+  }
+  return bits;
+}
+static_assert(std::size(kClassNames) == TM_WIRE_CLASS_UNKNOWN + 1);
+
 uint32_t WireLevel(Level level) {
   switch (level) {
     case Level::kOff:
@@ -138,6 +148,7 @@ void Broker::PublishTo(JobId id, Job* job) {
   page.max_slowdown_permille = entry.max_slowdown_permille;
   page.min_size_bytes = entry.min_size_bytes;
   page.generation = policy_.generation;
+  page.movable_classes = ClassBits(entry.movable_classes);
   const uint64_t host_held = HostHeldBy(id);
   const uint64_t host_budget = HostBudget(id);
   const uint64_t host_more = host_budget > host_held ? host_budget - host_held : 0;

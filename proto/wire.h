@@ -137,6 +137,16 @@ struct tm_wire_done {
 
 enum tm_wire_level { TM_WIRE_LEVEL_OFF = 0, TM_WIRE_LEVEL_NORMAL = 1, TM_WIRE_LEVEL_AGGRESSIVE = 2 };
 
+// Bit 1 << class in tm_wire_policy_page.movable_classes: buffers of that class may leave the device.
+enum tm_wire_class {
+  TM_WIRE_CLASS_PARAMETER = 0,
+  TM_WIRE_CLASS_GRADIENT = 1,
+  TM_WIRE_CLASS_OPTIMIZER = 2,
+  TM_WIRE_CLASS_ACTIVATION = 3,
+  TM_WIRE_CLASS_WORKSPACE = 4,
+  TM_WIRE_CLASS_UNKNOWN = 5,
+};
+
 struct tm_wire_policy_device {
   uint64_t budget_bytes;       // device bytes the job may hold (leased, used or not)
   uint64_t host_budget_bytes;  // pinned host bytes the job may hold for this device
@@ -152,6 +162,7 @@ struct tm_wire_policy_page {
   uint64_t generation;         // grows with every change of policy
   uint64_t evict_request_bytes;  // total ever requested by an operator, per job; the job acts on growth
   uint64_t prefetch_request_bytes;
+  uint64_t movable_classes;    // bits by enum tm_wire_class
   struct tm_wire_policy_device device[TM_WIRE_MAX_DEVICES];  // by the daemon's device index
 };
 

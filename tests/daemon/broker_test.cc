@@ -349,6 +349,8 @@ TEST(Broker, PublishesAPolicyChangeInTheJobsPageAndInTheAuditLog) {
   EXPECT_EQ(job.policy().level, static_cast<uint32_t>(TM_WIRE_LEVEL_AGGRESSIVE));
   EXPECT_EQ(job.policy().generation, changed->generation);
   EXPECT_EQ(job.policy().max_slowdown_permille, 50u);
+  EXPECT_EQ(job.policy().movable_classes,
+            1u << TM_WIRE_CLASS_GRADIENT | 1u << TM_WIRE_CLASS_ACTIVATION);
   EXPECT_EQ(job.budget_chunks(), 7u);
   EXPECT_EQ(job.policy().sequence, before + 2);
   EXPECT_THAT(ReadFile(node.dir / "audit.log"), HasSubstr("add [train]"));

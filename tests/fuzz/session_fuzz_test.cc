@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <random>
 
 #include "daemon/wire_message.h"
@@ -77,6 +78,17 @@ TEST(SessionFuzz, NoStreamOfDatagramsBreaksTheBooks) {
     Bytes input = Conversation(&random);
     Mutate(&random, &input);
     LLVMFuzzerTestOneInput(input.data(), input.size());
+  }
+}
+
+TEST(SessionFuzz, SeedsForLibFuzzerAreWrittenOnRequest) {
+  const char* folder = std::getenv("TIDEMARK_FUZZ_CORPUS");
+  if (folder == nullptr) GTEST_SKIP() << "needs TIDEMARK_FUZZ_CORPUS, a folder to write seeds to";
+  for (uint32_t seed = 0; seed < 200; ++seed) {
+    std::mt19937 random(seed);
+    const Bytes input = Conversation(&random);
+    WriteFile(std::string(folder) + "/" + std::to_string(seed),
+              std::string(input.begin(), input.end()));
   }
 }
 
