@@ -344,6 +344,7 @@ TEST(Broker, PublishesAPolicyChangeInTheJobsPageAndInTheAuditLog) {
         e->level = Level::kAggressive;
         e->device_budget_bytes = 7 * kChunk;
         e->max_slowdown_permille = 50;
+        e->movable_classes = {"gradient", "activation"};
       }));
   ASSERT_TRUE(changed.ok());
   EXPECT_EQ(job.policy().level, static_cast<uint32_t>(TM_WIRE_LEVEL_AGGRESSIVE));
