@@ -284,6 +284,8 @@ CUresult JoinNode() {
     LogAlways("cannot make files in %s: %s", directory.c_str(), strerror(errno));
     outcome = CUDA_ERROR_OPERATING_SYSTEM;
   }
+  // The table's mapping keeps the description, and with it the lock, alive past close.
+  flock(fd, LOCK_UN);
   close(fd);
   return outcome;
 }

@@ -1,0 +1,13 @@
+// Waiting for a context: cuCtxSynchronize. Thread rule: waits without the driver lock.
+
+#include <cuda.h>
+
+#include "simgpu/driver/engine.h"
+#include "simgpu/driver/state.h"
+
+SIMGPU_API CUresult CUDAAPI cuCtxSynchronize(void) {
+  SIMGPU_ENTER();
+  CUcontext context = nullptr;
+  if (CUresult bad = simgpu::RequireContext(&context); bad != CUDA_SUCCESS) return bad;
+  return simgpu::SynchronizeContext(context);
+}
