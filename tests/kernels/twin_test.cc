@@ -180,9 +180,6 @@ std::vector<float> ReversedBlocks(bool traced, std::vector<Watch>* watches) {
 }
 
 TEST(Twin, BarrierKernelSharesMemoryBetweenThreadsOfABlock) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "needs a build without sanitizers: they do not follow this test's fibers";
-#endif
   EXPECT_EQ(Kernel("SampleReverse").uses_barrier, 1u);
   EXPECT_EQ(Kernel("SampleReverse").run, nullptr);
   const std::vector<float> data = ReversedBlocks(false, nullptr);
