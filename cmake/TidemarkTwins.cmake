@@ -20,7 +20,7 @@ function(tidemark_twins target)
     return()
   endif()
   target_compile_definitions(${target}_plain PRIVATE TIDEMARK_TWIN_HAS_TRACED=1)
-  set(traced_options -O2 -fsanitize=thread)
+  set(traced_options -O3 -fsanitize=thread)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     # GCC instruments no memset or memcpy, so loops must not become them; Clang does.
     list(APPEND traced_options --param=tsan-instrument-func-entry-exit=0

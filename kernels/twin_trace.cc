@@ -33,13 +33,13 @@ class Trace {
   }
 
   void Touch(uintptr_t address, size_t bytes, int write) {
-    if (launch_ == nullptr) return;
-    while (bytes > 0) {
-      const uintptr_t offset = address & (kPageBytes - 1);
-      const size_t part = std::min<size_t>(bytes, kPageBytes - offset);
-      Mark(PageOf(address >> kPageShift)->touched[write], offset, part);
-      address += part;
-      bytes -= part;
+    const uintptr_t number = address >> kPageShift;
+    const uintptr_t offset = address & (kPageBytes - 1);
+    Page* page = recent_[RecentIndex(number)];
+    if (page != nullptr && page->number == number && offset % 64 + bytes <= 64 && bytes < 64) {
+      page->touched[write][offset / 64] |= ((uint64_t{1} << bytes) - 1) << (offset % 64);
+    } else {
+      TouchPages(address, bytes, write);
     }
   }
 
@@ -54,10 +54,28 @@ class Trace {
     }
     used_.clear();
     std::fill(slots_.begin(), slots_.end(), nullptr);
-    last_ = nullptr;
+    std::fill(recent_, recent_ + kRecent, nullptr);
   }
 
  private:
+  static constexpr size_t kRecent = 64;  // a row of a matrix or two, and the thread's own variables
+
+  // Mixed, because the rows that a kernel walks together often lie a power of two apart.
+  static size_t RecentIndex(uintptr_t number) {
+    return number * uint64_t{0x9e3779b97f4a7c15} >> 32 & (kRecent - 1);
+  }
+
+  void TouchPages(uintptr_t address, size_t bytes, int write) {
+    if (launch_ == nullptr) return;
+    while (bytes > 0) {
+      const uintptr_t offset = address & (kPageBytes - 1);
+      const size_t part = std::min<size_t>(bytes, kPageBytes - offset);
+      Mark(PageOf(address >> kPageShift)->touched[write], offset, part);
+      address += part;
+      bytes -= part;
+    }
+  }
+
   static void Mark(uint64_t* words, size_t offset, size_t bytes) {
     while (bytes > 0) {
       const size_t bit = offset % 64;
@@ -70,7 +88,6 @@ class Trace {
   }
 
   Page* PageOf(uintptr_t number) {
-    if (last_ != nullptr && last_->number == number) return last_;
     if (used_.size() * 2 >= slots_.size()) Grow();
     Page*& slot = SlotOf(number);
     if (slot == nullptr) {
@@ -78,7 +95,7 @@ class Trace {
       slot->number = number;
       used_.push_back(slot);
     }
-    last_ = slot;
+    recent_[RecentIndex(number)] = slot;
     return slot;
   }
 
@@ -135,20 +152,25 @@ class Trace {
   }
 
   const tm_twin_launch* launch_ = nullptr;
-  Page* last_ = nullptr;
-  std::vector<Page*> slots_;  // open addressing, a power of two
+  Page* recent_[kRecent] = {};  // by RecentIndex of the page number
+  std::vector<Page*> slots_;    // open addressing, a power of two
   std::vector<Page*> used_;
   std::vector<Page*> free_;
   std::vector<std::unique_ptr<Page>> owned_;
 };
 
-thread_local Trace trace;
+// A plain pointer costs every access less than an object with a constructor would.
+thread_local Trace* trace;
+Trace* TraceOfThread() {
+  thread_local Trace owned;
+  return &owned;
+}
 
 inline void Read(const volatile void* address, size_t bytes) {
-  trace.Touch(reinterpret_cast<uintptr_t>(address), bytes, 0);
+  trace->Touch(reinterpret_cast<uintptr_t>(address), bytes, 0);
 }
 inline void Write(const volatile void* address, size_t bytes) {
-  trace.Touch(reinterpret_cast<uintptr_t>(address), bytes, 1);
+  trace->Touch(reinterpret_cast<uintptr_t>(address), bytes, 1);
 }
 inline void Update(const volatile void* address, size_t bytes) {
   Read(address, bytes);
@@ -159,8 +181,11 @@ inline void Update(const volatile void* address, size_t bytes) {
 
 #define TRACE_API extern "C" __attribute__((visibility("hidden")))
 
-TRACE_API void tidemark_twin_trace_begin(const tm_twin_launch* launch) { trace.Begin(launch); }
-TRACE_API void tidemark_twin_trace_end() { trace.End(); }
+TRACE_API void tidemark_twin_trace_begin(const tm_twin_launch* launch) {
+  trace = TraceOfThread();
+  trace->Begin(launch);
+}
+TRACE_API void tidemark_twin_trace_end() { trace->End(); }
 
 TRACE_API void __tsan_init() {}
 TRACE_API void __tsan_func_entry(void*) {}
