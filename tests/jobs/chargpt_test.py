@@ -68,7 +68,7 @@ class Bits(ChargptCase):
 
     def test_every_legal_order_gives_the_same_bits_without_a_race(self):
         expected = self.value(self.run_job("--size", "tiny"), "checksum")
-        for seed in range(1, 7):
+        for seed in range(1, 5):
             done = self.run_job("--size", "tiny",
                                 simgpu=f"memory=1GiB,order=adversarial,race=1,seed={seed}")
             self.assertEqual(self.value(done, "checksum"), expected, f"seed {seed}")
