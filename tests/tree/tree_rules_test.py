@@ -99,7 +99,7 @@ class Folders(unittest.TestCase):
         self.assertEqual(wrong, [])
 
     def test_no_file_names_a_private_place(self):
-        private = re.compile("|".join([r"/" + "work/", r"\.lib" + "rary", r"/ro" + "ot/", r"\.py" + "env"]))
+        private = re.compile("|".join([r"/" + "work/", r"/\.lib" + "rary", r"/ro" + "ot/", r"\.py" + "env"]))
         wrong = [str(f) for f in FILES if f.suffix not in {".png", ".svg"} and private.search(text(f))]
         self.assertEqual(wrong, [])
 
