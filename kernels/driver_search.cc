@@ -2,6 +2,7 @@
 
 #include <elf.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -51,8 +52,13 @@ bool Accept(const DriverSearch& search, const char* candidate) {
 
 bool TryDirectory(const DriverSearch& search, const char* directory, size_t length, char* path,
                   size_t size) {
-  if (length == 0 || directory[0] != '/' || IsStubDirectory(directory, length)) return false;
-  const int written = snprintf(path, size, "%.*s/%s", static_cast<int>(length), directory, kSoname);
+  if (length == 0 || IsStubDirectory(directory, length)) return false;
+  // The loader takes relative entries too; the answer must hold after a chdir.
+  char here[PATH_MAX] = "";
+  if (directory[0] != '/' && getcwd(here, sizeof(here) - 1) == nullptr) return false;
+  if (here[0] != '\0') strcat(here, "/");
+  const int written =
+      snprintf(path, size, "%s%.*s/%s", here, static_cast<int>(length), directory, kSoname);
   return written > 0 && static_cast<size_t>(written) < size && Accept(search, path);
 }
 

@@ -10,7 +10,7 @@ namespace tidemark::kernels {
 
 struct DriverSearch {
   const char* explicit_path = nullptr;  // taken as it is, even when there is no such file
-  const char* library_path = nullptr;   // as $LD_LIBRARY_PATH; relative entries are passed over
+  const char* library_path = nullptr;   // as $LD_LIBRARY_PATH; relative entries count from here
   const char* const* directories = nullptr;  // ends with null
   const char* cache_file = nullptr;          // in ldconfig's format
   const char* skip = nullptr;                // this file, under any name, is never the answer

@@ -87,6 +87,18 @@ TEST_F(DriverFiles, LibraryPathIsSearchedInOrder) {
   EXPECT_EQ(Search(search), second);
 }
 
+TEST_F(DriverFiles, RelativeLibraryPathIsAnsweredAsAnAbsolutePath) {
+  Place("first");
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(std::filesystem::path(Folder("first")).parent_path());
+  const DriverSearch search{.library_path = "first"};
+  char path[PATH_MAX];
+  const bool found = SearchDriver(search, path, sizeof(path));
+  std::filesystem::current_path(before);
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(std::filesystem::path(path).is_absolute());
+}
+
 TEST_F(DriverFiles, OwnLibraryIsPassedOverUnderAnyName) {
   const std::string own = Place("own");
   const std::string real = Place("real");
