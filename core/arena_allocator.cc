@@ -286,12 +286,17 @@ Block* ArenaAllocator::BlockAt(Bytes offset) const {
   return block;
 }
 
-AllocatorStats ArenaAllocator::Stats(FenceId passed) const {
+AllocatorStats ArenaAllocator::Totals() const {
   AllocatorStats stats;
   stats.requested = requested_;
   stats.allocated = allocated_;
   stats.live_buffers = live_buffers_;
   stats.slabs = slabs_;
+  return stats;
+}
+
+AllocatorStats ArenaAllocator::Stats(FenceId passed) const {
+  AllocatorStats stats = Totals();
   for (const Block* block = first_; block != nullptr; block = block->next) {
     if (block->state == Block::State::kLive || !block->mapped) continue;
     stats.free_mapped += block->size;

@@ -91,7 +91,9 @@ class GatePass {
   GatePass& operator=(const GatePass&) = delete;
 
  private:
-  uint32_t devices_ = 0;  // one bit per device whose gate is held
+  uint32_t devices_ = 0;     // one bit per device whose gate is held
+  void* process_ = nullptr;  // the memory side's own
+  void* stream_ = nullptr;
 };
 
 // A small host-to-device copy: if its source bytes hold arena addresses, the destination is a
@@ -109,6 +111,11 @@ void ManagerContextDestroying(const Guard&, CUcontext context);  // also a devic
 // After the job enabled (or disabled) access from the current context's device to `peer`'s memory:
 // arena memory of `peer`'s device must then be reachable as the driver's own memory is.
 void ManagerPeerAccess(const Guard&, CUcontext peer, bool enabled);
+
+// After the job unloaded a module or library: a function handle may now mean another function.
+void ManagerFunctionsChanged(const Guard&);
+// When the process ends in the ordinary way: the last counters are written.
+void ManagerExiting(const Guard&);
 
 // Registration that makes addresses immovable: IPC export, peer access, RDMA, graph capture.
 enum class PinReason { kIpc, kPeer, kGraph, kRegistered };

@@ -1,0 +1,141 @@
+// Implementation of interpose/chunk_supply.h. Threads: as the header says.
+
+#include "interpose/chunk_supply.h"
+
+#include <unistd.h>
+
+#include "interpose/log.h"
+
+namespace tidemark::interpose {
+
+void ChunkSupply::Init(const kernels::Driver* driver, CUdevice device, Session* session) {
+  driver_ = driver;
+  device_ = device;
+  session_ = session;
+  int node = -1;
+  if (driver->cuDeviceGetAttribute(&node, CU_DEVICE_ATTRIBUTE_HOST_NUMA_ID, device) ==
+          CUDA_SUCCESS &&
+      node > 0) {
+    numa_node_ = node;
+  }
+}
+
+CUmemAllocationProp ChunkSupply::Properties(Place place) const {
+  CUmemAllocationProp prop = {};
+  prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.requestedHandleTypes = CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+  if (place == Place::kDevice) {
+    prop.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    prop.location.id = device_;
+  } else {
+    prop.location.type = CU_MEM_LOCATION_TYPE_HOST_NUMA;
+    prop.location.id = numa_node_;
+  }
+  return prop;
+}
+
+uint64_t ChunkSupply::Allowed(Place place) const {
+  const uint64_t budget = of(place).budget;
+  if (place == Place::kHost) return budget;
+  return budget > passed_through_ ? budget - passed_through_ : 0;
+}
+
+bool ChunkSupply::Take(Place place, uint64_t more, Chunk* chunk) {
+  Store& store = of(place);
+  if (store.reserve == 0) {
+    const uint64_t allowed = Allowed(place);
+    if (store.held >= allowed) return false;
+    uint64_t wanted = more + 1 < 8 ? 8 : more + 1;
+    if (wanted > TM_WIRE_MAX_FDS) wanted = TM_WIRE_MAX_FDS;
+    if (wanted > allowed - store.held) wanted = allowed - store.held;
+    if (!Lease(place, wanted)) return false;
+  }
+  *chunk = store.chunks[--store.reserve];
+  return true;
+}
+
+// With a daemon its answer stands; without one the job creates what its budget allows.
+bool ChunkSupply::Lease(Place place, uint64_t count) {
+  Store& store = of(place);
+  int fds[TM_WIRE_MAX_FDS];
+  uint64_t ids[TM_WIRE_MAX_FDS];
+  uint32_t got = 0;
+  const Answer answer = session_->Lease(static_cast<uint32_t>(device_), place,
+                                        static_cast<uint32_t>(count), fds, ids, &got);
+  if (answer == Answer::kAlone) {
+    Chunk chunk;
+    if (!Create(place, &chunk)) return false;
+    store.chunks[store.reserve++] = chunk;
+  }
+  for (uint32_t i = 0; i < got; ++i) {
+    Chunk chunk{0, ids[i], true};
+    // The driver takes the descriptor's number as a pointer and does not keep it.
+    const CUresult result = driver_->cuMemImportFromShareableHandle(
+        &chunk.handle, reinterpret_cast<void*>(static_cast<uintptr_t>(fds[i])),
+        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    close(fds[i]);
+    if (result == CUDA_SUCCESS) {
+      store.chunks[store.reserve++] = chunk;
+      ++store.held;
+    } else {
+      session_->Return(static_cast<uint32_t>(device_), place, &ids[i], 1);
+    }
+  }
+  if (store.held > store.peak) store.peak = store.held;
+  return store.reserve != 0;
+}
+
+bool ChunkSupply::Create(Place place, Chunk* chunk) {
+  const CUmemAllocationProp prop = Properties(place);
+  if (driver_->cuMemCreate(&chunk->handle, core::kChunkBytes, &prop, 0) != CUDA_SUCCESS) {
+    return false;
+  }
+  chunk->id = session_->AddOwn(static_cast<uint32_t>(device_), place);
+  if (chunk->id == 0) {
+    driver_->cuMemRelease(chunk->handle);
+    return false;
+  }
+  chunk->valid = true;
+  ++of(place).held;
+  return true;
+}
+
+void ChunkSupply::Put(Place place, const Chunk& chunk) {
+  Store& store = of(place);
+  if (store.held > Allowed(place) || store.reserve == kReserve) {
+    LetGo(place, &chunk, 1);
+  } else {
+    store.chunks[store.reserve++] = chunk;
+  }
+}
+
+// Memory first, then the message: the daemon may hand the chunk to another job at once.
+void ChunkSupply::LetGo(Place place, const Chunk* chunks, uint32_t count) {
+  uint64_t ids[TM_WIRE_MAX_FDS];
+  for (uint32_t i = 0; i < count; ++i) {
+    driver_->cuMemRelease(chunks[i].handle);
+    ids[i] = chunks[i].id;
+  }
+  session_->Return(static_cast<uint32_t>(device_), place, ids, count);
+  of(place).held -= count;
+}
+
+void ChunkSupply::Trim(Place place, uint64_t keep) {
+  Store& store = of(place);
+  while (store.reserve > keep) {
+    uint64_t count = store.reserve - keep;
+    if (count > TM_WIRE_MAX_FDS) count = TM_WIRE_MAX_FDS;
+    store.reserve -= count;
+    LetGo(place, &store.chunks[store.reserve], static_cast<uint32_t>(count));
+  }
+}
+
+uint64_t ChunkSupply::ShrinkToBudget(Place place) {
+  Store& store = of(place);
+  const uint64_t allowed = Allowed(place);
+  const uint64_t above = store.held > allowed ? store.held - allowed : 0;
+  Trim(place, store.reserve > above ? store.reserve - above : 0);
+  return store.held > allowed ? store.held - allowed : 0;
+}
+
+}  // namespace tidemark::interpose

@@ -1,0 +1,78 @@
+// Physical chunks for one device: from the daemon's lease, or created here within the budget when
+// there is no daemon. Keeps a reserve of unmapped chunks, so that steady state asks nobody.
+//
+// Not here: where chunks are mapped (device_memory.h). Threads: the device's lock is held.
+
+#ifndef TIDEMARK_INTERPOSE_CHUNK_SUPPLY_H_
+#define TIDEMARK_INTERPOSE_CHUNK_SUPPLY_H_
+
+#include "core/units.h"
+#include "interpose/session.h"
+#include "kernels/driver.h"
+
+namespace tidemark::interpose {
+
+struct Chunk {
+  CUmemGenericAllocationHandle handle = 0;
+  uint64_t id = 0;
+  bool valid = false;
+};
+
+class ChunkSupply {
+ public:
+  void Init(const kernels::Driver* driver, CUdevice device, Session* session);
+
+  // Bytes that may be held at `place`; chunks held above it are not taken away here.
+  void SetBudget(Place place, core::Bytes bytes) { of(place).budget = bytes / core::kChunkBytes; }
+  core::Bytes budget(Place place) const { return of(place).budget * core::kChunkBytes; }
+  uint64_t budget_chunks(Place place) const { return of(place).budget; }
+  // Device bytes that the driver serves itself are taken off the budget.
+  void SetPassedThrough(core::Bytes bytes) {
+    passed_through_ = (bytes + core::kChunkBytes - 1) / core::kChunkBytes;
+  }
+
+  // A chunk from the reserve, else a new one; `more` is how many the caller will take right after.
+  // False: there is none within budget and capacity; nothing changed.
+  bool Take(Place place, uint64_t more, Chunk* chunk);
+  // Puts an unmapped chunk into the reserve, or lets it go when the job holds more than its budget.
+  void Put(Place place, const Chunk& chunk);
+  // Lets chunks of the reserve go until at most `keep` are left.
+  void Trim(Place place, uint64_t keep);
+  // Lets go of reserve until no more than the budget is held, as far as the reserve allows. Returns
+  // the chunks still above it.
+  uint64_t ShrinkToBudget(Place place);
+
+  uint64_t held(Place place) const { return of(place).held; }
+  uint64_t reserve(Place place) const { return of(place).reserve; }
+  uint64_t peak_held() const { return of(Place::kDevice).peak; }
+
+  // The properties with which chunks of `place` are created and mapped.
+  CUmemAllocationProp Properties(Place place) const;
+
+ private:
+  static constexpr uint64_t kReserve = 1024;  // more than these are let go
+  struct Store {
+    uint64_t budget = 0;
+    uint64_t held = 0;
+    uint64_t peak = 0;
+    uint64_t reserve = 0;
+    Chunk chunks[kReserve];
+  };
+  Store& of(Place place) { return stores_[static_cast<int>(place)]; }
+  const Store& of(Place place) const { return stores_[static_cast<int>(place)]; }
+  uint64_t Allowed(Place place) const;
+  bool Lease(Place place, uint64_t count);
+  bool Create(Place place, Chunk* chunk);
+  void LetGo(Place place, const Chunk* chunks, uint32_t count);
+
+  const kernels::Driver* driver_ = nullptr;
+  CUdevice device_ = 0;
+  Session* session_ = nullptr;
+  int numa_node_ = 0;
+  uint64_t passed_through_ = 0;
+  Store stores_[2];
+};
+
+}  // namespace tidemark::interpose
+
+#endif  // TIDEMARK_INTERPOSE_CHUNK_SUPPLY_H_

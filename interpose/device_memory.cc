@@ -1,0 +1,355 @@
+// Allocation side of interpose/device_memory.h: placing, growing, freeing, figures. Threads: as the
+// header says.
+
+#include "interpose/device_memory.h"
+
+#include <stdlib.h>
+
+#include <new>
+
+#include "interpose/context_scope.h"
+#include "interpose/log.h"
+
+namespace tidemark::interpose {
+namespace {
+
+using core::Block;
+using core::Bytes;
+using core::ChunkIndex;
+using core::ChunkState;
+using core::kChunkBytes;
+
+// Addresses cost nothing; this many times the device's memory leaves room for what lies in host
+// memory.
+constexpr Bytes kArenaTimesDevice = 4;
+constexpr Bytes kArenaSmallest = Bytes{16} << 30;
+constexpr int64_t kDecayNs = 1000000000;
+constexpr uint64_t kReserveFloor = 64;  // chunks: one lease
+
+}  // namespace
+
+bool DeviceMemory::Init(const kernels::Driver* driver, CUdevice device, Session* session) {
+  driver_ = driver;
+  device_ = device;
+  session_ = session;
+  size_t total = 0;
+  int vmm = 0;
+  if (driver->cuDeviceTotalMem(&total, device) != CUDA_SUCCESS) return false;
+  if (driver->cuDeviceGetAttribute(&vmm, CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
+                                   device) != CUDA_SUCCESS ||
+      vmm == 0) {
+    return false;
+  }
+  total_bytes_ = total;
+  supply_.Init(driver, device, session);
+  const CUmemAllocationProp prop = supply_.Properties(Place::kDevice);
+  size_t granularity = 0;
+  if (driver->cuMemGetAllocationGranularity(&granularity, &prop,
+                                            CU_MEM_ALLOC_GRANULARITY_MINIMUM) != CUDA_SUCCESS ||
+      granularity == 0 || kChunkBytes % granularity != 0) {
+    return false;
+  }
+  bytes_ = core::RoundUp(total * kArenaTimesDevice, kChunkBytes);
+  if (bytes_ < kArenaSmallest) bytes_ = kArenaSmallest;
+  const auto chunks = static_cast<ChunkIndex>(bytes_ / kChunkBytes);
+  backing_ = static_cast<Chunk*>(calloc(chunks, sizeof(Chunk)));
+  if (backing_ == nullptr || !table_.Init(chunks) || !allocator_.Init(&table_)) return false;
+  streams.Init(driver);
+  mover_.Init(driver, device);
+  if (driver->cuMemAddressReserve(&base_, bytes_, kChunkBytes, 0, 0) != CUDA_SUCCESS) {
+    bytes_ = 0;
+    return false;
+  }
+  return true;
+}
+
+void DeviceMemory::SetBudgets(Bytes device_bytes, Bytes host_bytes) {
+  supply_.SetBudget(Place::kDevice, device_bytes);
+  supply_.SetBudget(Place::kHost, host_bytes);
+}
+
+CUresult DeviceMemory::Allocate(Bytes bytes, CUcontext context, CUdeviceptr* address) {
+  NoteContext(context);
+  FollowPolicy();
+  streams.Poll();
+  Block* block = TryPlace(bytes, false);
+  if (block == nullptr) block = Grow(bytes);
+  if (block == nullptr) {
+    ++counters_.ooms;
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  block->last_use = launch_;
+  *address = base_ + block->offset;
+  ++counters_.allocations;
+  return CUDA_SUCCESS;
+}
+
+// A hole in mapped chunks that every stream may use from now on.
+Block* DeviceMemory::TryPlace(Bytes bytes, bool anywhere) {
+  Block* block = allocator_.Allocate(bytes, streams.passed(), anywhere);
+  if (block == nullptr || block->fence <= streams.passed()) return block;
+  if (streams.Require(block->fence)) return block;
+  allocator_.Free(block, block->fence);
+  return nullptr;
+}
+
+// Own and leased chunks first, then, with the device idle, whatever eviction frees.
+Block* DeviceMemory::Grow(Bytes bytes) {
+  uint64_t missing = 0;
+  Block* block = MapExtension(bytes, &missing) ? TryPlace(bytes, false) : nullptr;
+  if (block != nullptr || broken_) return block;
+  const int64_t started = NowNs();
+  {
+    Safepoint safepoint(this);
+    if (safepoint.reached()) {
+      block = TryPlace(bytes, false);
+      // Each round maps what it could get, so the plan may change; two rounds settle it.
+      for (int round = 0; block == nullptr && round < 3; ++round) {
+        if (MapExtension(bytes, &missing)) {
+          block = TryPlace(bytes, false);
+          break;
+        }
+        if (missing == 0 || EvictLeastRecentlyUsed(missing, ~uint64_t{0}) == 0) break;
+      }
+    }
+  }
+  counters_.stall_ns += static_cast<uint64_t>(NowNs() - started);
+  return block != nullptr ? block : TryPlace(bytes, true);
+}
+
+// What was mapped stays mapped when it is not enough: a hole for the next request. `*missing`:
+// chunks that could not be had; 0 when more chunks would not help.
+bool DeviceMemory::MapExtension(Bytes bytes, uint64_t* missing) {
+  *missing = 0;
+  core::Extension extension;
+  if (!allocator_.PlanExtension(bytes, &extension)) return false;
+  // More than could ever be held: evicting everything for it would be for nothing.
+  if (extension.missing > supply_.budget_chunks(Place::kDevice)) return false;
+  uint64_t left = extension.missing;
+  for (ChunkIndex i = extension.first; i < extension.first + extension.count; ++i) {
+    if (table_.state(i) != ChunkState::kUnmapped) continue;
+    Chunk chunk;
+    if (!TakeDeviceChunk(left - 1, &extension, &chunk)) {
+      *missing = left;
+      return false;
+    }
+    if (MapChunk(i, chunk) != CUDA_SUCCESS) {
+      supply_.Put(Place::kDevice, chunk);
+      return false;
+    }
+    backing_[i] = chunk;
+    table_.SetState(i, ChunkState::kDevice);
+    if (!allocator_.MarkMapped(i)) {
+      Break("the arena refused a chunk that was just mapped");
+      return false;
+    }
+    --left;
+  }
+  return true;
+}
+
+bool DeviceMemory::TakeDeviceChunk(uint64_t more, const core::Extension* keep, Chunk* chunk) {
+  return (supply_.reserve(Place::kDevice) != 0 && supply_.Take(Place::kDevice, more, chunk)) ||
+         UnmapFreeChunk(keep, chunk) || supply_.Take(Place::kDevice, more, chunk);
+}
+
+// A wholly free device chunk outside `keep` whose fence has passed, highest address first.
+bool DeviceMemory::UnmapFreeChunk(const core::Extension* keep, Chunk* chunk) {
+  allocator_.FoldCache();
+  for (ChunkIndex i = table_.high_water(); i-- > 0;) {
+    if (table_.state(i) == ChunkState::kUnmapped || table_.live(i) != 0) continue;
+    if (keep != nullptr && i >= keep->first && i < keep->first + keep->count) continue;
+    if (allocator_.FenceOf(i) > streams.passed()) continue;
+    const bool device = table_.state(i) == ChunkState::kDevice;
+    if (driver_->cuMemUnmap(ChunkAddress(i), kChunkBytes) != CUDA_SUCCESS) continue;
+    if (!allocator_.MarkUnmapped(i)) {
+      // No memory for the books: put back what was there.
+      if (MapChunk(i, backing_[i]) != CUDA_SUCCESS) Break("a chunk could not be mapped back");
+      return false;
+    }
+    table_.SetState(i, ChunkState::kUnmapped);
+    const Chunk freed = backing_[i];
+    backing_[i] = Chunk();
+    if (device) {
+      *chunk = freed;
+      return true;
+    }
+    supply_.Put(Place::kHost, freed);
+  }
+  return false;
+}
+
+CUresult DeviceMemory::MapChunk(ChunkIndex index, const Chunk& chunk) {
+  const CUresult result = driver_->cuMemMap(ChunkAddress(index), kChunkBytes, 0, chunk.handle, 0);
+  if (result != CUDA_SUCCESS) return result;
+  if (SetAccess(index)) return CUDA_SUCCESS;
+  driver_->cuMemUnmap(ChunkAddress(index), kChunkBytes);
+  return CUDA_ERROR_UNKNOWN;
+}
+
+bool DeviceMemory::SetAccess(ChunkIndex index) {
+  CUmemAccessDesc access[kDevices + 1] = {};
+  size_t count = 0;
+  for (int i = -1; i < peer_count_; ++i) {
+    access[count].location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    access[count].location.id = i < 0 ? device_ : peers_[i]->device_;
+    access[count++].flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  }
+  return driver_->cuMemSetAccess(ChunkAddress(index), kChunkBytes, access, count) == CUDA_SUCCESS;
+}
+
+bool DeviceMemory::Free(CUdeviceptr address) {
+  Block* block = allocator_.Find(address - base_);
+  if (block == nullptr || AddressOf(block) != address) return false;
+  const core::AllocatorStats stats = allocator_.Totals();
+  if (stats.allocated > counters_.peak_active) counters_.peak_active = stats.allocated;
+  if (stats.requested > counters_.peak_requested) counters_.peak_requested = stats.requested;
+  tables.Drop(address);
+  // Work of peers is not in our streams' events; the driver's own free would wait as well.
+  for (int i = 0; i < peer_count_; ++i) peers_[i]->SynchronizeAll();
+  allocator_.Free(block, streams.open_epoch());
+  ++counters_.frees;
+  if (supply_.reserve(Place::kDevice) > kReserveFloor) {
+    const int64_t now = NowNs();
+    if (decay_at_ns_ == 0) decay_at_ns_ = now + kDecayNs;
+    if (now >= decay_at_ns_) {
+      const uint64_t reserve = supply_.reserve(Place::kDevice);
+      supply_.Trim(Place::kDevice, reserve - (reserve - kReserveFloor + 1) / 2);
+      decay_at_ns_ = 0;
+    }
+  }
+  return true;
+}
+
+void DeviceMemory::MemInfo(size_t* free_bytes, size_t* total_bytes) {
+  FollowPolicy();
+  const Bytes budget = supply_.budget(Place::kDevice);
+  const Bytes total = budget < total_bytes_ ? budget : total_bytes_;
+  const Bytes used = allocator_.Totals().allocated + passed_through_;
+  *total_bytes = total;
+  *free_bytes = used < total ? (total - used) / kChunkBytes * kChunkBytes : 0;
+}
+
+void DeviceMemory::CountPassedThrough(Bytes bytes, int sign) {
+  if (sign > 0) {
+    passed_through_ += bytes;
+  } else {
+    passed_through_ -= bytes < passed_through_ ? bytes : passed_through_;
+  }
+  supply_.SetPassedThrough(passed_through_);
+}
+
+void DeviceMemory::NoteContext(CUcontext context) {
+  for (int i = 0; i < context_count_; ++i) {
+    if (contexts_[i] == context) return;
+  }
+  if (context_count_ < kContexts) contexts_[context_count_++] = context;
+}
+
+void DeviceMemory::DropContext(CUcontext context) {
+  bool known = false;
+  for (int i = 0; i < context_count_; ++i) {
+    if (contexts_[i] != context) continue;
+    contexts_[i] = contexts_[--context_count_];
+    known = true;
+    break;
+  }
+  if (!known) return;
+  {
+    ContextScope scope(*driver_, context);
+    if (scope.ok()) driver_->cuCtxSynchronize();
+  }
+  streams.DropContext(context);
+  mover_.Forget();
+  if (context_count_ == 0) DropEverything();
+}
+
+void DeviceMemory::DropEverything() {
+  for (Block* block = allocator_.first(); block != nullptr;) {
+    Block* next = block->next;
+    if (block->state == Block::State::kLive) {
+      tables.Drop(AddressOf(block));
+      allocator_.Free(block, 0);
+      next = allocator_.first();  // freeing may fold neighbours away
+    }
+    block = next;
+  }
+  Chunk chunk;
+  while (UnmapFreeChunk(nullptr, &chunk)) supply_.Put(Place::kDevice, chunk);
+}
+
+void DeviceMemory::SetPeer(DeviceMemory* other, bool enabled) {
+  int at = 0;
+  while (at < peer_count_ && peers_[at] != other) ++at;
+  if (enabled == (at < peer_count_)) return;
+  if (!enabled) {
+    peers_[at] = peers_[--peer_count_];
+  } else if (peer_count_ < kDevices) {
+    peers_[peer_count_++] = other;
+    for (ChunkIndex i = 0; i < table_.high_water(); ++i) {
+      if (table_.state(i) != ChunkState::kUnmapped) SetAccess(i);
+    }
+  }
+}
+
+void DeviceMemory::Pin(Block* block, core::PinReason reason) {
+  const ChunkIndex last = core::LastChunkOf(block->offset, block->size);
+  for (ChunkIndex i = core::ChunkOf(block->offset); i <= last; ++i) table_.Pin(i, reason);
+}
+
+// Stops managing: what is allocated stays served, new requests go to the driver.
+void DeviceMemory::Break(const char* what) {
+  if (broken_) return;
+  broken_ = true;
+  Warn("device %d: %s; new allocations go to the driver from now on", device_, what);
+}
+
+void DeviceMemory::FillCounters(tm_wire_counters_device* out) {
+  const core::AllocatorStats stats = allocator_.Stats(streams.passed());
+  const MoveCounters& c = counters_;
+  *out = tm_wire_counters_device();
+  out->requested_bytes = stats.requested;
+  out->allocated_bytes = stats.allocated;
+  out->active_bytes = stats.allocated + stats.waiting;
+  out->reserved_bytes = supply_.held(Place::kDevice) * kChunkBytes;
+  out->host_resident_bytes = table_.host_chunks() * kChunkBytes;
+  out->pinned_bytes = table_.pinned_chunks() * kChunkBytes;
+  if (out->active_bytes > counters_.peak_active) counters_.peak_active = out->active_bytes;
+  if (stats.requested > counters_.peak_requested) counters_.peak_requested = stats.requested;
+  out->peak_active_bytes = c.peak_active;
+  out->peak_reserved_bytes = supply_.peak_held() * kChunkBytes;
+  out->peak_requested_bytes = c.peak_requested;
+  out->free_mapped_bytes = stats.free_mapped;
+  out->largest_free_mapped_bytes = stats.largest_free_mapped;
+  uint64_t whole = supply_.reserve(Place::kDevice);
+  for (ChunkIndex i = 0; i < table_.high_water(); ++i) {
+    if (table_.state(i) == ChunkState::kDevice && table_.live(i) == 0) ++whole;
+  }
+  out->largest_free_stitchable_bytes = whole * kChunkBytes;
+  out->moved_out_bytes_total = c.moved_out * kChunkBytes;
+  out->moved_in_bytes_total = c.moved_in * kChunkBytes;
+  out->evicted_chunks_total = c.evicted;
+  out->prefetched_chunks_total = c.prefetched;
+  out->demand_returned_chunks_total = c.returned;
+  out->host_mapped_accesses_total = c.host_mapped_accesses;
+  out->safepoints_total = c.safepoints;
+  out->safepoint_ns_total = c.safepoint_ns;
+  out->stall_ns_total = c.stall_ns;
+  out->allocations_total = c.allocations;
+  out->frees_total = c.frees;
+  out->launches_total = launch_;
+  out->ooms_total = c.ooms;
+  out->hash_mismatches_total = mover_.mismatches();
+}
+
+bool DeviceMemory::Validate() const {
+  if (!allocator_.Validate()) return false;
+  for (ChunkIndex i = 0; i < table_.size(); ++i) {
+    if (backing_[i].valid != (table_.state(i) != ChunkState::kUnmapped)) return false;
+  }
+  const uint64_t device = table_.device_chunks() + supply_.reserve(Place::kDevice);
+  const uint64_t host = table_.host_chunks() + supply_.reserve(Place::kHost);
+  return device == supply_.held(Place::kDevice) && host == supply_.held(Place::kHost);
+}
+
+}  // namespace tidemark::interpose

@@ -1,0 +1,173 @@
+// Everything Tidemark knows about one device inside a job: the arena's reservation, who has which
+// bytes of it, which chunk lies under which, the streams and fences, and the supply of chunks.
+//
+// Flow: manager.cc and gate.cc call in with the lock held; allocation is in device_memory.cc, moves
+// and safepoints in residency.cc. Threads: `mutex` is held for every call except Contains(); work
+// that was let through the gate is counted in `inside` until the driver took it.
+
+#ifndef TIDEMARK_INTERPOSE_DEVICE_MEMORY_H_
+#define TIDEMARK_INTERPOSE_DEVICE_MEMORY_H_
+
+#include "core/access_log.h"
+#include "core/arena_allocator.h"
+#include "interpose/chunk_supply.h"
+#include "interpose/futex.h"
+#include "interpose/mover.h"
+#include "interpose/pointer_tables.h"
+#include "interpose/session.h"
+#include "interpose/stream_book.h"
+
+namespace tidemark::interpose {
+
+struct MoveCounters {
+  uint64_t moved_out = 0;  // chunks
+  uint64_t moved_in = 0;
+  uint64_t evicted = 0;
+  uint64_t prefetched = 0;
+  uint64_t returned = 0;
+  uint64_t host_mapped_accesses = 0;
+  uint64_t safepoints = 0;
+  uint64_t safepoint_ns = 0;
+  uint64_t stall_ns = 0;
+  uint64_t allocations = 0;
+  uint64_t frees = 0;
+  uint64_t launches = 0;
+  uint64_t ooms = 0;
+  core::Bytes peak_active = 0;
+  core::Bytes peak_requested = 0;
+};
+
+class DeviceMemory {
+ public:
+  static constexpr int kContexts = 16;
+  static constexpr int kDevices = TM_WIRE_MAX_DEVICES;
+
+  // Reserves the arena and fills in budgets. False: this device is not managed.
+  bool Init(const kernels::Driver* driver, CUdevice device, Session* session);
+  void SetBudgets(core::Bytes device_bytes, core::Bytes host_bytes);
+
+  bool Contains(CUdeviceptr address) const { return address - base_ < bytes_; }
+  core::Bytes total_bytes() const { return total_bytes_; }
+  CUdevice device() const { return device_; }
+
+  // ---- Allocation. Codes are what the job gets.
+  CUresult Allocate(core::Bytes bytes, CUcontext context, CUdeviceptr* address);
+  // False: `address` is no live buffer's base.
+  bool Free(CUdeviceptr address);
+  core::Block* Find(CUdeviceptr address) const { return allocator_.Find(address - base_); }
+  CUdeviceptr AddressOf(const core::Block* block) const { return base_ + block->offset; }
+  void MemInfo(size_t* free_bytes, size_t* total_bytes);
+  void CountPassedThrough(core::Bytes bytes, int sign);
+
+  // ---- Use.
+  core::LaunchNumber NextLaunch() { return ++launch_; }
+  void Touch(core::Block* block, core::LaunchNumber launch, const StreamRecord* stream, bool write);
+  bool anything_on_host() const { return table_.host_chunks() != 0; }
+  bool OnHost(const core::Block* block) const;
+  // Brings the host chunks of `blocks` back as far as the budget allows without evicting what
+  // `launch` touches. Whatever stays is reached over the link.
+  void MakeResident(core::Block* const* blocks, int count, core::LaunchNumber launch);
+  // Room for `bytes` of memory that the driver will serve itself.
+  bool MakeRoom(core::Bytes bytes);
+  // Acts on a changed policy page and on requests in it. Cheap when nothing changed.
+  void FollowPolicy() {
+    if (session_->PolicySequence() != policy_seen_ || shrink_pending_) FollowPolicySlow();
+  }
+  void Pin(core::Block* block, core::PinReason reason);
+
+  // ---- Contexts and peers.
+  void NoteContext(CUcontext context);
+  // The job destroys `context`. When it is the last one of the device, every buffer goes with it.
+  void DropContext(CUcontext context);
+  // Memory of this device becomes (un)reachable from `other`, whose contexts then are synchronised
+  // too.
+  void SetPeer(DeviceMemory* other, bool enabled);
+  CUresult SynchronizeAll();
+
+  // For IPC: what lies under a chunk.
+  const Chunk& backing(core::ChunkIndex chunk) const { return backing_[chunk]; }
+
+  void FillCounters(tm_wire_counters_device* out);
+  bool Validate() const;
+  bool broken() const { return broken_; }
+
+  Mutex mutex;
+  DrainCounter inside;
+  StreamBook streams;
+  PointerTables tables;
+
+ private:
+  friend class Safepoint;
+  core::Block* TryPlace(core::Bytes bytes, bool anywhere);
+  core::Block* Grow(core::Bytes bytes);
+  bool MapExtension(core::Bytes bytes, uint64_t* missing);
+  bool TakeDeviceChunk(uint64_t more, const core::Extension* keep, Chunk* chunk);
+  bool UnmapFreeChunk(const core::Extension* keep, Chunk* chunk);
+  CUresult MapChunk(core::ChunkIndex index, const Chunk& chunk);
+  bool SetAccess(core::ChunkIndex index);
+  CUdeviceptr ChunkAddress(core::ChunkIndex index) const {
+    return base_ + core::Bytes{index} * core::kChunkBytes;
+  }
+
+  uint64_t EvictLeastRecentlyUsed(uint64_t count, core::LaunchNumber before);
+  uint64_t Move(const core::ChunkIndex* list, const Chunk* fresh, int count, Place to);
+  bool Swap(core::ChunkIndex index, const Chunk& fresh, Place to);
+  void RefreshLastUse();
+  uint64_t Return(const core::ChunkIndex* list, int count, core::LaunchNumber before, bool evict);
+  void FollowPolicySlow();
+  void Prefetch(uint64_t chunks);
+  void Shrink();
+  uint64_t ReleaseFreeChunks(uint64_t count);
+  void Break(const char* what);
+  void DropEverything();
+
+  const kernels::Driver* driver_ = nullptr;
+  CUdevice device_ = 0;
+  Session* session_ = nullptr;
+  CUdeviceptr base_ = 0;
+  core::Bytes bytes_ = 0;
+  core::Bytes total_bytes_ = 0;
+  core::ChunkTable table_;
+  core::ArenaAllocator allocator_;
+  core::AccessLog log_;
+  Chunk* backing_ = nullptr;
+  ChunkSupply supply_;
+  Mover mover_;
+  CUcontext contexts_[kContexts] = {};
+  int context_count_ = 0;
+  DeviceMemory* peers_[kDevices] = {};
+  int peer_count_ = 0;
+  core::LaunchNumber launch_ = 0;
+  core::Bytes passed_through_ = 0;
+  uint64_t policy_seen_ = ~uint64_t{0};
+  uint64_t evict_seen_ = 0;
+  uint64_t prefetch_seen_ = 0;
+  int64_t decay_at_ns_ = 0;
+  int64_t shrink_at_ns_ = 0;
+  bool moves_allowed_ = true;  // policy level is not off
+  bool shrink_pending_ = false;
+  bool broken_ = false;
+  MoveCounters counters_;
+};
+
+// No work of the job in flight on a device: newcomers wait for the lock, who is inside has left,
+// the contexts are synchronised. The device's lock is held for as long as it lives.
+class Safepoint {
+ public:
+  explicit Safepoint(DeviceMemory* memory);
+  ~Safepoint();
+  Safepoint(const Safepoint&) = delete;
+  Safepoint& operator=(const Safepoint&) = delete;
+  // False: a capture is active, somebody did not leave in time, or the device reported an error.
+  bool reached() const { return reached_; }
+
+ private:
+  DeviceMemory* memory_;
+  int64_t started_ns_;
+  bool pushed_ = false;
+  bool reached_ = false;
+};
+
+}  // namespace tidemark::interpose
+
+#endif  // TIDEMARK_INTERPOSE_DEVICE_MEMORY_H_

@@ -1,0 +1,61 @@
+// A lock and a drain counter on futexes: no allocation, no constructor, no state that another
+// process could hold. Ranks: a device's lock before the session's lock before the log; two devices'
+// locks in the order of their numbers.
+//
+// Threads: any. A forked child must not use what its parent's threads may have held.
+
+#ifndef TIDEMARK_INTERPOSE_FUTEX_H_
+#define TIDEMARK_INTERPOSE_FUTEX_H_
+
+#include <stdint.h>
+
+#include <atomic>
+
+namespace tidemark::interpose {
+
+class Mutex {
+ public:
+  void Lock() {
+    uint32_t expected = 0;
+    if (!word_.compare_exchange_strong(expected, 1, std::memory_order_acquire)) LockSlow();
+  }
+  void Unlock() {
+    if (word_.exchange(0, std::memory_order_release) == 2) Wake();
+  }
+
+ private:
+  void LockSlow();
+  void Wake();
+  std::atomic<uint32_t> word_{0};  // 0 free, 1 held, 2 held and waited for
+};
+
+class MutexLock {
+ public:
+  explicit MutexLock(Mutex* mutex) : mutex_(mutex) { mutex_->Lock(); }
+  ~MutexLock() { mutex_->Unlock(); }
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+
+ private:
+  Mutex* mutex_;
+};
+
+// Counts who is inside; one waiter at a time, who keeps newcomers out by other means (a mutex).
+class DrainCounter {
+ public:
+  void Enter() { count_.fetch_add(1, std::memory_order_acquire); }
+  void Leave();
+  // Waits until nobody is inside. False: `timeout_ns` passed first.
+  bool WaitForNone(int64_t timeout_ns);
+
+ private:
+  std::atomic<uint32_t> count_{0};
+  std::atomic<uint32_t> waiting_{0};
+};
+
+// CLOCK_MONOTONIC.
+int64_t NowNs();
+
+}  // namespace tidemark::interpose
+
+#endif  // TIDEMARK_INTERPOSE_FUTEX_H_

@@ -1,0 +1,157 @@
+// Start, fork and the counters page: implements interpose/process_memory.h and the first part of
+// interpose/manager.h. Threads: as those say.
+
+#include "interpose/process_memory.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <new>
+
+#include "interpose/host_memory.h"
+#include "interpose/log.h"
+#include "interpose/manager.h"
+#include "interpose/options.h"
+
+namespace tidemark::interpose {
+
+constinit std::atomic<ProcessMemory*> process_memory{nullptr};
+
+namespace {
+
+constexpr int64_t kPublishNs = 20000000;
+constexpr uint32_t kGatesPerLook = 256;
+
+// The child has the parent's mappings of nothing and the driver refuses it: it goes on without us,
+// and the daemon must notice the parent's death even while the child lives.
+void AfterForkInChild() {
+  ProcessMemory* process = process_memory.exchange(nullptr);
+  if (process != nullptr) process->session.Abandon();
+}
+
+void NameJob(const char* wanted, char* name) {
+  char command[TM_WIRE_NAME_BYTES] = {};
+  if (wanted[0] == 0) {
+    const int fd = open("/proc/self/comm", O_RDONLY | O_CLOEXEC);
+    const ssize_t got = fd < 0 ? 0 : read(fd, command, sizeof(command) - 1);
+    if (fd >= 0) close(fd);
+    if (got > 0) command[strcspn(command, "\n")] = 0;
+    wanted = command[0] != 0 ? command : "job";
+  }
+  Format(name, TM_WIRE_NAME_BYTES, "%s", wanted);
+  for (char* c = name; *c != 0; ++c) {
+    if (*c < 32 || *c > 126) *c = '?';
+  }
+}
+
+JobDescription Describe(const kernels::Driver& driver, const Options& options, int count) {
+  JobDescription job;
+  job.device_count = static_cast<uint32_t>(count);
+  size_t smallest = 0;
+  for (int i = 0; i < count; ++i) {
+    CUuuid uuid;
+    size_t total = 0;
+    if (driver.cuDeviceGetUuid(&uuid, i) == CUDA_SUCCESS)
+      memcpy(job.device_uuid[i], uuid.bytes, 16);
+    if (driver.cuDeviceTotalMem(&total, i) == CUDA_SUCCESS && (smallest == 0 || total < smallest)) {
+      smallest = total;
+    }
+  }
+  if (options.budget.given) job.device_budget_bytes = options.budget.Of(smallest);
+  if (options.host_budget.given)
+    job.host_budget_bytes = options.host_budget.Of(SpareHostBytes() * 2);
+  NameJob(options.job_name, job.job_name);
+  return job;
+}
+
+bool StartDevice(ProcessMemory* process, const Options& options, int device) {
+  auto* memory = new (std::nothrow) DeviceMemory;
+  if (memory == nullptr || !memory->Init(process->driver, device, &process->session)) {
+    delete memory;
+    return false;
+  }
+  const uint64_t spare = SpareHostBytes();
+  memory->SetBudgets(options.budget.Of(memory->total_bytes()),
+                     options.host_budget.given ? options.host_budget.Of(2 * spare) : spare);
+  process->devices[device] = memory;
+  return true;
+}
+
+}  // namespace
+
+void ManagerStart(const Guard&, const kernels::Driver& driver) {
+  if (GetProcessMemory() != nullptr) return;
+  const Options& options = GetOptions();
+  int count = 0;
+  if (options.disable || driver.cuDeviceGetCount(&count) != CUDA_SUCCESS || count == 0) return;
+  if (count > DeviceMemory::kDevices) count = DeviceMemory::kDevices;
+  auto* process = new (std::nothrow) ProcessMemory;
+  if (process == nullptr) return;
+  process->driver = &driver;
+  process->device_count = count;
+  process->session.Attach(options.socket, Describe(driver, options, count));
+  int started = 0;
+  for (int i = 0; i < count; ++i) started += StartDevice(process, options, i) ? 1 : 0;
+  if (started == 0) {
+    Warn("no device with virtual memory management; memory is not managed");
+    process->session.Abandon();
+    delete process;
+    return;
+  }
+  ProcessMemory* expected = nullptr;
+  if (!process_memory.compare_exchange_strong(expected, process)) {
+    process->session.Abandon();
+    return;  // another thread's cuInit was first; what this one reserved is only address space
+  }
+  static constinit std::atomic<bool> registered{false};
+  if (!registered.exchange(true)) pthread_atfork(nullptr, nullptr, AfterForkInChild);
+}
+
+bool ManagerActive() { return GetProcessMemory() != nullptr; }
+
+DeviceMemory* ProcessMemory::Current(CUcontext* context) {
+  CUdevice device = 0;
+  if (driver->cuCtxGetCurrent(context) != CUDA_SUCCESS || *context == nullptr) return nullptr;
+  if (device_count > 1 && driver->cuCtxGetDevice(&device) != CUDA_SUCCESS) return nullptr;
+  return device >= 0 && device < device_count ? devices[device] : nullptr;
+}
+
+void ProcessMemory::PublishSometimes() {
+  if (gates.fetch_add(1, std::memory_order_relaxed) % kGatesPerLook != 0) return;
+  if (session.counters() == nullptr) return;
+  const int64_t now = NowNs();
+  int64_t due = publish_at.load(std::memory_order_relaxed);
+  if (now < due || !publish_at.compare_exchange_strong(due, now + kPublishNs)) return;
+  Publish();
+}
+
+void ProcessMemory::Publish() {
+  tm_wire_counters_page* page = session.counters();
+  static constinit std::atomic<bool> writing{false};  // the page has one writer at a time
+  if (page == nullptr || writing.exchange(true, std::memory_order_acquire)) return;
+  tm_wire_counters_device figures[DeviceMemory::kDevices];
+  for (int i = 0; i < device_count; ++i) {
+    if (devices[i] == nullptr) continue;
+    MutexLock lock(&devices[i]->mutex);
+    devices[i]->FillCounters(&figures[i]);
+  }
+  const uint64_t sequence = __atomic_load_n(&page->sequence, __ATOMIC_RELAXED);
+  __atomic_store_n(&page->sequence, sequence | 1, __ATOMIC_RELAXED);
+  __atomic_thread_fence(__ATOMIC_RELEASE);
+  page->magic = TM_WIRE_MAGIC;
+  page->version = TM_WIRE_PAGE_VERSION;
+  page->daemon_round_trips_total = session.round_trips();
+  page->reconnects_total = session.reconnects();
+  page->heartbeat_ns = static_cast<uint64_t>(NowNs());
+  for (int i = 0; i < device_count; ++i) {
+    const int index = session.DeviceIndex(static_cast<uint32_t>(i));
+    if (devices[i] == nullptr || index < 0 || index >= TM_WIRE_MAX_DEVICES) continue;
+    page->device[index] = figures[i];
+  }
+  __atomic_store_n(&page->sequence, (sequence | 1) + 1, __ATOMIC_RELEASE);
+  writing.store(false, std::memory_order_release);
+}
+
+}  // namespace tidemark::interpose
