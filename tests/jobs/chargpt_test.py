@@ -109,8 +109,8 @@ class BadInput(ChargptCase):
                 (["--steps"], ["--steps", "value"]),
                 (["--stpes", "3"], ['"--stpes"', "unknown"]),
                 (["more"], ['"more"']),
-                (["--batch", "1024", "--context", "8192", "--heads", "256", "--width", "256"],
-                 ["too large"]),
+                (["--batch", "1024", "--heads", "256", "--width", "256"], ["1024", "256", "65535"]),
+                (["--batch", "1024", "--context", "8192", "--heads", "4"], ["8192", "4194304"]),
         ]:
             with self.subTest(flags=flags):
                 self.assert_one_sentence(self.run_job(*flags), 2, *parts)

@@ -94,6 +94,22 @@ std::string ForEachValue(int argc, const char* const* argv, Options* options, Vi
   return "";
 }
 
+// What the kernels count in 32 bits, and what a grid can hold.
+std::string TooLarge(const Options& options) {
+  const double rows = 1.0 * options.batch * options.context;
+  if (options.batch * options.heads > 65535) {
+    return "--batch " + std::to_string(options.batch) + " with --heads " +
+           std::to_string(options.heads) + " is too large; their product must be at most 65535";
+  }
+  if (rows * options.heads > INT32_MAX || rows * options.width * 4 > INT32_MAX || rows > 4194304) {
+    return "--batch " + std::to_string(options.batch) + " with --context " +
+           std::to_string(options.context) +
+           " is too large; batch * context must be at most 4194304, and 4 * width times that "
+           "below 2^31";
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string ParseOptions(int argc, const char* const* argv, Options* options) {
@@ -112,14 +128,7 @@ std::string ParseOptions(int argc, const char* const* argv, Options* options) {
     return "--width is " + std::to_string(options->width) + " and --heads is " +
            std::to_string(options->heads) + "; the width must be a multiple of the heads";
   }
-  const double rows = 1.0 * options->batch * options->context;
-  if (rows * options->heads > INT32_MAX || rows * options->width * 4 > INT32_MAX) {
-    return "--batch " + std::to_string(options->batch) + " with --context " +
-           std::to_string(options->context) +
-           " is too large; batch * context * heads and batch * "
-           "context * width * 4 must stay below 2^31";
-  }
-  return "";
+  return TooLarge(*options);
 }
 
 const char* HelpText() {
