@@ -28,7 +28,7 @@ bool ManagerIpcCapable() { return false; }
 GatePass::GatePass(const Guard&, CUstream, const GateSpan*, size_t) {}
 GatePass::GatePass(const Guard&, CUstream, CUfunction, void**, void**) {}
 GatePass::GatePass(const Guard&, CUstream, CUgraphExec) {}
-GatePass::~GatePass() = default;
+GatePass::~GatePass() { devices_ = 0; }
 
 void ManagerNotePointerTable(const Guard&, CUdeviceptr, const void*, size_t) {}
 void ManagerStreamCreated(const Guard&, CUstream) {}

@@ -3,6 +3,7 @@
 // reads one sequence. Requests over 1 GiB are out of memory.
 
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -21,12 +22,14 @@ constexpr size_t kMost = size_t{1} << 30;
 std::atomic<bool> active{false};
 std::atomic<CUdeviceptr> next_address{kArena};
 
-template <typename... Values>
-void Record(const Guard& guard, const char* format, Values... values) {
+__attribute__((format(printf, 2, 3))) void Record(const Guard& guard, const char* format, ...) {
   if (!guard.entered()) abort();
   const char* path = getenv("FAKE_DRIVER_LOG");
   char line[256];
-  size_t bytes = Format(line, sizeof(line) - 1, format, values...);
+  va_list list;
+  va_start(list, format);
+  size_t bytes = FormatList(line, sizeof(line) - 1, format, list);
+  va_end(list);
   line[bytes++] = '\n';
   int fd = path != nullptr ? open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600) : -1;
   if (fd >= 0 && write(fd, line, bytes) != static_cast<ssize_t>(bytes)) abort();
@@ -111,7 +114,7 @@ GatePass::GatePass(const Guard& guard, CUstream stream, CUfunction function, voi
 GatePass::GatePass(const Guard& guard, CUstream stream, CUgraphExec graph) {
   Record(guard, "gate:graph %p %p", static_cast<void*>(stream), static_cast<void*>(graph));
 }
-GatePass::~GatePass() = default;
+GatePass::~GatePass() { devices_ = 0; }
 
 void ManagerNotePointerTable(const Guard& guard, CUdeviceptr, const void*, size_t bytes) {
   Record(guard, "memory:table %zu", bytes);
