@@ -15,6 +15,7 @@ namespace tidemark::daemon {
 namespace {
 
 constexpr size_t kEventsKept = 4096;
+constexpr uint64_t kChunksPerReap = 256;
 
 std::string Hostname() {
   char name[256] = {};
@@ -168,9 +169,7 @@ Broker::Job* Broker::Find(const Attachment& attachment) {
   return &found->second;
 }
 
-void Broker::Destroy(const std::vector<ChunkId>& chunks) {
-  for (const ChunkId chunk : chunks) pool_.Destroy(chunk);
-}
+bool Broker::Reap() { return pool_.Reap(kChunksPerReap); }
 
 void Broker::Detach(const Attachment& attachment, const std::string& why) {
   std::vector<ChunkId> ended;
@@ -186,7 +185,7 @@ void Broker::Detach(const Attachment& attachment, const std::string& why) {
     jobs_.erase(attachment.job);
     Publish();
   }
-  Destroy(ended);
+  for (const ChunkId chunk : ended) pool_.Doom(chunk);
   AddEvent("job_detached", attachment.job, sentence);
 }
 
@@ -232,7 +231,7 @@ absl::Status Broker::Validate() {
       const Slot slot{device, place};
       const uint64_t created =
           ledger_.LeasedChunks(slot) - ledger_.AdoptedChunks(slot) + ledger_.IdleChunks(slot);
-      if (created != pool_.ChunksIn(slot)) {
+      if (created != pool_.ChunksIn(slot) - pool_.DoomedIn(slot)) {
         return absl::InternalError(absl::StrCat("the ledger counts ", created, " chunks on device ",
                                                 device, " place ", place, ", the pool ",
                                                 pool_.ChunksIn(slot)));

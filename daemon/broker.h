@@ -86,6 +86,9 @@ class Broker final : public Node {
   void NoteBadMessage(const Peer& peer, const std::string& sentence);
   // Trims idle chunks and lets old shortages expire. Called about twice a second.
   void Tick();
+  // Gives some of what ended jobs left back to the device; returns whether more is left. Called
+  // between requests, so that a large job's end delays nobody for long.
+  bool Reap();
   void Reconfigure(const BrokerOptions& options);
 
   void AddEvent(const std::string& kind, JobId job, const std::string& sentence);
@@ -166,7 +169,6 @@ class Broker final : public Node {
   void MatchDevices(const tm_wire_hello& hello, tm_wire_welcome* welcome) const;
   absl::StatusOr<std::vector<UniqueFd>> Attach(JobId id, Job job) ABSL_LOCKS_EXCLUDED(mutex_);
   Job* Find(const Attachment& attachment) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Destroy(const std::vector<ChunkId>& chunks) ABSL_LOCKS_EXCLUDED(mutex_);
 
   // broker_requests.cc
   Reply Grant(const Attachment& attachment, const tm_wire_header& header,

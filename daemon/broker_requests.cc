@@ -215,6 +215,7 @@ Reply Broker::Settle(const Attachment& attachment, const tm_wire_header& header,
   }
   for (const ChunkId chunk : got) ledger_.Lease(chunk, attachment.job);
   leases_total_ += got.size();
+  if (!taken.status.ok()) ++lease_refusals_total_;
   if (request.place == TM_WIRE_DEVICE && got.size() == request.count) {
     job.shortages.erase(request.device);
   }
@@ -247,7 +248,7 @@ Reply Broker::TakeBack(const Attachment& attachment, const tm_wire_header& heade
     Publish();
   }
   for (const ChunkId chunk : idle) pool_.GiveBack(chunk, world_.now());
-  Destroy(ended);
+  for (const ChunkId chunk : ended) pool_.Doom(chunk);
   return OutcomeReply(header, TM_WIRE_OK, "", request.count);
 }
 

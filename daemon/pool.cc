@@ -34,6 +34,19 @@ void Pool::TakeIdle(Slot slot, uid_t uid, uint64_t count, Taken* taken) {
   }
 }
 
+uint64_t Pool::DoomedIn(Slot slot) const {
+  const auto found = doomed_.find(slot);
+  return found == doomed_.end() ? 0 : found->second.size();
+}
+
+bool Pool::MakeRoom(Slot slot, Taken* taken) {
+  std::vector<ChunkId>& doomed = doomed_[slot];
+  if (doomed.empty()) return DestroyOldestIdle(slot, taken);
+  Destroy(doomed.back());
+  doomed.pop_back();
+  return true;
+}
+
 bool Pool::DestroyOldestIdle(Slot slot, Taken* taken) {
   std::list<Idle>& idle = idle_[slot];
   if (idle.empty()) return false;
@@ -49,7 +62,7 @@ absl::Status Pool::Create(Slot slot, uid_t uid, Taken* taken) {
   const CUmemAllocationProp properties = ChunkProperties(devices_.at(slot.device), on_host);
   CUmemGenericAllocationHandle handle = 0;
   CUresult result = driver_.cuMemCreate(&handle, chunk_bytes_, &properties, 0);
-  while (result == CUDA_ERROR_OUT_OF_MEMORY && DestroyOldestIdle(slot, taken)) {
+  while (result == CUDA_ERROR_OUT_OF_MEMORY && MakeRoom(slot, taken)) {
     result = driver_.cuMemCreate(&handle, chunk_bytes_, &properties, 0);
   }
   if (result != CUDA_SUCCESS) {
@@ -69,7 +82,7 @@ Pool::Taken Pool::Take(Slot slot, uid_t uid, uint64_t count, uint64_t cap) {
   Taken taken;
   TakeIdle(slot, uid, count, &taken);
   while (taken.reused.size() + taken.created.size() < count) {
-    while (ChunksIn(slot) >= cap && DestroyOldestIdle(slot, &taken)) {
+    while (ChunksIn(slot) >= cap && MakeRoom(slot, &taken)) {
     }
     if (ChunksIn(slot) >= cap) {
       taken.status = absl::ResourceExhaustedError("every chunk that may exist is held");
@@ -92,6 +105,19 @@ void Pool::Destroy(ChunkId id) {
   driver_.cuMemRelease(found->second.handle);
   --count_[found->second.slot];
   chunks_.erase(found);
+}
+
+void Pool::Doom(ChunkId id) { doomed_[chunks_.at(id).slot].push_back(id); }
+
+bool Pool::Reap(uint64_t most) {
+  for (auto& [slot, doomed] : doomed_) {
+    for (; !doomed.empty() && most > 0; --most) {
+      Destroy(doomed.back());
+      doomed.pop_back();
+    }
+    if (!doomed.empty()) return true;
+  }
+  return false;
 }
 
 std::vector<ChunkId> Pool::Trim(absl::Time since) {

@@ -48,13 +48,18 @@ class Pool {
 
   // The chunk becomes idle.
   void GiveBack(ChunkId chunk, absl::Time now);
-  void Destroy(ChunkId chunk);
+  // The chunk will never be used again. It is destroyed by Reap, or by Take when it needs the room:
+  // a dead job may leave tens of thousands, and the living must not wait for all of them.
+  void Doom(ChunkId chunk);
+  // Destroys up to `most` doomed chunks; returns whether some remain.
+  bool Reap(uint64_t most);
   // Destroys what has been idle since before `since`; returns its ids.
   std::vector<ChunkId> Trim(absl::Time since);
 
   absl::StatusOr<UniqueFd> Export(ChunkId chunk);
 
-  uint64_t ChunksIn(Slot slot) const;
+  uint64_t ChunksIn(Slot slot) const;  // doomed ones included
+  uint64_t DoomedIn(Slot slot) const;
 
  private:
   struct Idle {
@@ -69,6 +74,9 @@ class Pool {
   };
 
   void TakeIdle(Slot slot, uid_t uid, uint64_t count, Taken* taken);
+  void Destroy(ChunkId chunk);
+  // Destroys one chunk of the slot that nobody holds; false when there is none.
+  bool MakeRoom(Slot slot, Taken* taken);
   bool DestroyOldestIdle(Slot slot, Taken* taken);
   absl::Status Create(Slot slot, uid_t uid, Taken* taken);
 
@@ -79,6 +87,7 @@ class Pool {
   std::map<ChunkId, Chunk> chunks_;
   std::map<Slot, uint64_t> count_;
   std::map<Slot, std::list<Idle>> idle_;  // oldest first
+  std::map<Slot, std::vector<ChunkId>> doomed_;
 };
 
 }  // namespace tidemark::daemon

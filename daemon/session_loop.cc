@@ -250,7 +250,8 @@ void SessionLoop::Run(const std::function<void()>& on_wake) {
   absl::Time next_tick = absl::Now();
   while (!stop_) {
     epoll_event events[kEventsPerWait];
-    const int count = epoll_wait(epoll_.get(), events, kEventsPerWait, kTickMilliseconds);
+    const int patience = broker_->Reap() ? 0 : kTickMilliseconds;
+    const int count = epoll_wait(epoll_.get(), events, kEventsPerWait, patience);
     for (int i = 0; i < std::max(count, 0); ++i) {
       const int fd = events[i].data.fd;
       if (fd == listener_.get()) {

@@ -245,6 +245,7 @@ TEST(Broker, SharesChunksWithAnotherProcessOfTheUserUntilBothAreGone) {
   EXPECT_EQ(node.broker->Snapshot().devices[0].leased_bytes, 3 * kChunk);
   EXPECT_EQ(importer.Ask<tm_wire_leased>(open).outcome, static_cast<uint32_t>(TM_WIRE_NOT_FOUND));
   importer.Return({leased.chunk_id, leased.chunk_id + 3});
+  node.broker->Reap();
   EXPECT_EQ(node.driver.Alive(0), 0);
   EXPECT_TRUE(node.broker->Validate().ok());
 }
@@ -305,6 +306,7 @@ TEST(Broker, GivesALiveJobsIdToNobodyElse) {
   EXPECT_NE(thief.id(), job.id());
   TestJob again(&node, "train", 1000, job.id(), 77);
   EXPECT_EQ(again.id(), job.id());
+  node.broker->Reap();
   EXPECT_EQ(node.driver.Alive(0), 0) << "the former connection's leases ended with it";
   job.Lease(1, 1);
   EXPECT_NE(job.reply().close_reason, "");

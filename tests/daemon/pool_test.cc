@@ -61,6 +61,16 @@ TEST_F(PoolOfEight, TrimsOnlyWhatWasIdleLongEnough) {
   EXPECT_EQ(driver_.Alive(0), 1);
 }
 
+TEST_F(PoolOfEight, UsesTheRoomOfDoomedChunksBeforeTheyAreReaped) {
+  const Pool::Taken first = pool_.Take(kDevice, 1, 8, 8);
+  for (const ChunkId chunk : first.created) pool_.Doom(chunk);
+  EXPECT_EQ(pool_.Take(kDevice, 1, 3, 8).created.size(), 3u);
+  EXPECT_EQ(pool_.DoomedIn(kDevice), 5u);
+  EXPECT_TRUE(pool_.Reap(4));
+  EXPECT_FALSE(pool_.Reap(4));
+  EXPECT_EQ(driver_.Alive(0), 3);
+}
+
 TEST_F(PoolOfEight, TellsHostFromDevice) {
   EXPECT_EQ(pool_.Take(kHost, 1, 5, 100).created.size(), 4u);
   EXPECT_EQ(driver_.Alive(-1), 4);

@@ -165,7 +165,11 @@ class TestJob {
   tm_wire_done Adopt(const std::vector<uint64_t>& chunks, uint32_t place = TM_WIRE_DEVICE) {
     return Ask<tm_wire_done>(ChunksOf(TM_WIRE_ADOPT, chunks, place));
   }
-  void Die() { node_->broker->Detach(attachment_, "it was killed"); }
+  void Die(bool reap = true) {
+    node_->broker->Detach(attachment_, "it was killed");
+    while (reap && node_->broker->Reap()) {
+    }
+  }
 
   template <typename Answer, typename Message>
   Answer Ask(const Message& message) {

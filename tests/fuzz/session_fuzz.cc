@@ -76,6 +76,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   node->now += absl::Seconds(60);
   node->broker->Tick();
+  node->broker->Reap();
   Require(node->driver.Alive(0) == 0 && node->driver.Alive(1) == 0 && node->driver.Alive(-1) == 0,
           "everything returned");
   return 0;
