@@ -120,10 +120,11 @@ DeviceMemory* ProcessMemory::Current(CUcontext* context) {
 
 void ProcessMemory::PublishSometimes() {
   if (gates.fetch_add(1, std::memory_order_relaxed) % kGatesPerLook != 0) return;
-  if (session.counters() == nullptr) return;
+  if (!session.has_been_attached()) return;
   const int64_t now = NowNs();
   int64_t due = publish_at.load(std::memory_order_relaxed);
   if (now < due || !publish_at.compare_exchange_strong(due, now + kPublishNs)) return;
+  session.Check();
   Publish();
 }
 

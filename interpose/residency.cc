@@ -245,6 +245,9 @@ void DeviceMemory::FollowPolicySlow() {
     moves_allowed_ = page.level != TM_WIRE_LEVEL_OFF;
     SetBudgets(page.device[index].budget_bytes, page.device[index].host_budget_bytes);
     shrink_pending_ = supply_.ShrinkToBudget(Place::kDevice) != 0;
+    // A new daemon counts from zero.
+    if (page.evict_request_bytes < evict_seen_) evict_seen_ = page.evict_request_bytes;
+    if (page.prefetch_request_bytes < prefetch_seen_) prefetch_seen_ = page.prefetch_request_bytes;
     if (page.evict_request_bytes > evict_seen_) {
       const uint64_t chunks =
           (page.evict_request_bytes - evict_seen_ + kChunkBytes - 1) / kChunkBytes;

@@ -19,6 +19,7 @@ namespace {
 constexpr int64_t kMillisecond = 1000000;
 constexpr int64_t kDeadlineNs =
     5000 * kMillisecond;  // a lease may create chunks, a slow driver call
+constexpr int64_t kAttachDeadlineNs = 1000 * kMillisecond;  // nobody needs anything yet
 constexpr int64_t kFirstPauseNs = 100 * kMillisecond;
 constexpr int64_t kLongestPauseNs = 5000 * kMillisecond;
 constexpr uint32_t kMostChunks = TM_WIRE_MAX_CHUNKS;
@@ -91,6 +92,18 @@ bool Session::Ready() {
   retry_pause_ns_ = 2 * retry_pause_ns_ < kLongestPauseNs ? 2 * retry_pause_ns_ : kLongestPauseNs;
   retry_at_ns_ = NowNs() + retry_pause_ns_;
   return false;
+}
+
+void Session::Check() {
+  {
+    MutexLock lock(&mutex_);
+    char byte;
+    // Nothing is ever sent unasked: readable means closed, or a peer that is not ours.
+    if (attached() && (recv(socket_, &byte, 1, MSG_PEEK | MSG_DONTWAIT) >= 0 || errno != EAGAIN)) {
+      Close();
+    }
+  }
+  if (!attached()) Ready();
 }
 
 bool Session::Connect() {
@@ -202,17 +215,19 @@ bool Session::Call(void* request, uint32_t size, uint16_t type, Reply* reply) {
   auto* header = static_cast<tm_wire_header*>(request);
   *header = {TM_WIRE_MAGIC, TM_WIRE_VERSION, type, size, ++sequence_};
   ++round_trips_;
+  const bool attaching = type == TM_WIRE_HELLO || type == TM_WIRE_ADOPT;
+  const int64_t wait = attaching ? kAttachDeadlineNs : kDeadlineNs;
   ssize_t sent;
   do {
     sent = send(socket_, request, size, MSG_NOSIGNAL);
   } while (sent < 0 && errno == EINTR);
-  if (sent == static_cast<ssize_t>(size) && Receive(sequence_, reply)) return true;
+  if (sent == static_cast<ssize_t>(size) && Receive(sequence_, wait, reply)) return true;
   Close();
   return false;
 }
 
-bool Session::Receive(uint32_t sequence, Reply* reply) {
-  const int64_t deadline = NowNs() + kDeadlineNs;
+bool Session::Receive(uint32_t sequence, int64_t deadline_ns, Reply* reply) {
+  const int64_t deadline = NowNs() + deadline_ns;
   for (;;) {
     const int64_t left_ms = (deadline - NowNs()) / kMillisecond;
     if (left_ms <= 0) return false;
@@ -339,7 +354,8 @@ Answer Session::OpenShare(const uint8_t token[32], uint32_t first, int* fds, uin
 }
 
 uint64_t Session::PolicySequence() const {
-  return policy_ == nullptr ? 0 : __atomic_load_n(&policy_->sequence, __ATOMIC_ACQUIRE);
+  if (policy_ == nullptr) return 0;
+  return __atomic_load_n(&policy_->sequence, __ATOMIC_ACQUIRE) + (reconnects_ << 40);
 }
 
 bool Session::ReadPolicy(tm_wire_policy_page* page) const {

@@ -55,6 +55,8 @@ class Session {
   bool Attach(const char* socket_path, const JobDescription& job);
   // Attached now, after a try to attach again where its time has come.
   bool Ready();
+  // Notices that the daemon went away, and attaches again where its time has come. Cheap otherwise.
+  void Check();
   bool attached() const { return socket_ >= 0; }
   bool has_been_attached() const { return job_id_ != 0; }
 
@@ -71,7 +73,7 @@ class Session {
 
   // The policy page as last seen consistent. False: there never was one.
   bool ReadPolicy(tm_wire_policy_page* page) const;
-  // One load; changes when the page does.
+  // One load; changes when the page does, or becomes another one.
   uint64_t PolicySequence() const;
   // The daemon's number of the job's device, or -1.
   int DeviceIndex(uint32_t device) const { return device_index_[device]; }
@@ -89,7 +91,7 @@ class Session {
   bool AdoptAll();
   bool AdoptList(uint32_t device, Place place);
   bool Call(void* request, uint32_t size, uint16_t type, Reply* reply);
-  bool Receive(uint32_t sequence, Reply* reply);
+  bool Receive(uint32_t sequence, int64_t deadline_ns, Reply* reply);
   void Close();
   void MapPages(int policy_fd, int counters_fd);
 
