@@ -3,8 +3,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include <vector>
-
 #include "simgpu/runtime/call.h"
 #include "simgpu/runtime/registry.h"
 
@@ -14,13 +12,18 @@ namespace {
 struct Shape {
   dim3 grid;
   dim3 block;
-  size_t shared_bytes;
-  cudaStream_t stream;
+  size_t shared_bytes = 0;
+  cudaStream_t stream = nullptr;
 };
 
-// <<<...>>> pushes its shape before the stub that it calls pops it; calls may nest while arguments
-// are evaluated.
-thread_local std::vector<Shape>* pushed = nullptr;
+// <<<...>>> pushes its shape before the stub that it calls pops it; calls nest while arguments are
+// evaluated. No destructor: threads launch until their very end.
+constexpr int kDeepest = 64;
+struct Pushed {
+  Shape shape[kDeepest];
+  int count = 0;
+};
+thread_local Pushed pushed;
 
 // The driver takes a kernel that belongs to no context where it takes a function.
 CUfunction AsFunction(CUkernel kernel) { return reinterpret_cast<CUfunction>(kernel); }
@@ -114,16 +117,18 @@ SIMGPU_CALL(__cudaGetKernel, (cudaKernel_t * kernel, const void* function),
 
 SIMGPU_RUNTIME_API unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared_bytes,
                                                         CUstream_st* stream) {
-  if (pushed == nullptr) pushed = new std::vector<Shape>;
-  pushed->push_back({grid, block, shared_bytes, stream});
+  if (pushed.count == kDeepest) {
+    Record(cudaErrorMissingConfiguration);
+    return 1;  // the stub is not called
+  }
+  pushed.shape[pushed.count++] = {grid, block, shared_bytes, stream};
   return 0;
 }
 
 SIMGPU_RUNTIME_API cudaError_t __cudaPopCallConfiguration(dim3* grid, dim3* block,
                                                           size_t* shared_bytes, void* stream) {
-  if (pushed == nullptr || pushed->empty()) return Record(cudaErrorMissingConfiguration);
-  const Shape shape = pushed->back();
-  pushed->pop_back();
+  if (pushed.count == 0) return Record(cudaErrorMissingConfiguration);
+  const Shape& shape = pushed.shape[--pushed.count];
   *grid = shape.grid;
   *block = shape.block;
   *shared_bytes = shape.shared_bytes;

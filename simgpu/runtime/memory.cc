@@ -102,6 +102,10 @@ CUmemLocation Location(cudaMemLocation location) {
   return out;
 }
 
+// The batch forms name their locations in a list that the driver reads as its own type.
+static_assert(sizeof(cudaMemLocation) == sizeof(CUmemLocation));
+CUmemLocation* Locations(cudaMemLocation* list) { return reinterpret_cast<CUmemLocation*>(list); }
+
 CUipcMemHandle DriverHandle(const cudaIpcMemHandle_t& handle) {
   static_assert(sizeof(CUipcMemHandle) == sizeof(cudaIpcMemHandle_t));
   return __builtin_bit_cast(CUipcMemHandle, handle);
@@ -144,6 +148,23 @@ SIMGPU_CALL_TWINS(cudaMemPrefetchAsync, _ptsz,
                   (const void* pointer, size_t bytes, cudaMemLocation location, unsigned flags,
                    cudaStream_t stream),
                   d.cuMemPrefetchAsync(Address(pointer), bytes, Location(location), flags, stream))
+SIMGPU_CALL_TWINS(cudaMemPrefetchBatchAsync, _ptsz,
+                  (void** pointers, size_t* sizes, size_t count, cudaMemLocation* locations,
+                   size_t* indices, size_t location_count, unsigned long long flags,
+                   cudaStream_t stream),
+                  d.cuMemPrefetchBatchAsync(AddressOf(pointers), sizes, count, Locations(locations),
+                                            indices, location_count, flags, stream))
+SIMGPU_CALL_TWINS(cudaMemDiscardBatchAsync, _ptsz,
+                  (void** pointers, size_t* sizes, size_t count, unsigned long long flags,
+                   cudaStream_t stream),
+                  d.cuMemDiscardBatchAsync(AddressOf(pointers), sizes, count, flags, stream))
+SIMGPU_CALL_TWINS(cudaMemDiscardAndPrefetchBatchAsync, _ptsz,
+                  (void** pointers, size_t* sizes, size_t count, cudaMemLocation* locations,
+                   size_t* indices, size_t location_count, unsigned long long flags,
+                   cudaStream_t stream),
+                  d.cuMemDiscardAndPrefetchBatchAsync(AddressOf(pointers), sizes, count,
+                                                      Locations(locations), indices, location_count,
+                                                      flags, stream))
 SIMGPU_CALL(cudaMemRangeGetAttribute,
             (void* data, size_t data_bytes, cudaMemRangeAttribute attribute, const void* pointer,
              size_t bytes),

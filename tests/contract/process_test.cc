@@ -4,6 +4,7 @@
 
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -60,6 +61,11 @@ class Line {
  public:
   Line() {
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends_) != 0) perror("socketpair");
+    // A child that failed never answers; its partner must not wait for ever.
+    const timeval patience = {20, 0};
+    for (int end : ends_) {
+      setsockopt(end, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    }
   }
   ~Line() {
     close(ends_[0]);
