@@ -91,9 +91,14 @@ bool TableFits(const Table& table) {
 
 // The last process of a node removes the table; whoever waited for its lock then has to make a new
 // one.
-int OpenLocked(const std::string& file) {
+// It removes the folder too, which may have been there a moment ago.
+int OpenLocked(const std::string& folder) {
+  const mode_t mode = GetConfig().directory.empty() ? 0700 : 0777;
   while (true) {
-    int fd = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    int fd = open((folder + "table").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    if (fd < 0 && errno == ENOENT && MakeFolders(folder.substr(0, folder.size() - 1), mode)) {
+      continue;
+    }
     if (fd < 0) return -1;
     struct stat info = {};
     if (LockFile(fd) == 0 && fstat(fd, &info) == 0 && info.st_nlink > 0) return fd;
@@ -129,7 +134,7 @@ std::string NodeDirectory() {
 
 Table* MapTable(const std::string& directory, int* fd) {
   Path() = directory + "/";
-  *fd = OpenLocked(Path() + "table");
+  *fd = OpenLocked(Path());
   if (*fd < 0) {
     LogAlways("cannot open the node's table in %s: %s", Path().c_str(), strerror(errno));
     return nullptr;
