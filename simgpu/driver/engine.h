@@ -49,6 +49,8 @@ CUresult Submit(CUstream stream, Operation op);
 // Run what must have run before the host may go on; they return sticky errors.
 CUresult SynchronizeStream(CUstream stream);
 CUresult SynchronizeContext(CUcontext context);
+// What frees wait for: everything that runs or is queued on the device. A capturing stream has
+// nothing to wait for, so it is no obstacle where the thread's capture mode allows the free at all.
 CUresult SynchronizeDevice(int device);
 
 // Adds to the host's virtual clock: what a driver call costs on the calling thread.

@@ -10,14 +10,18 @@
 namespace simgpu {
 namespace {
 
+CUresult WaitForAll(CUcontext context, Lock& lock) {
+  if (const CUresult bad = ForbidDuringCapture(); bad != CUDA_SUCCESS) return bad;
+  Engine::Get().RunUntil(Streams::Get().Tails(context), lock);
+  return context->sticky;
+}
+
 CUresult SynchronizeAll(CUcontext context, Lock& lock) {
   ContextStreams& of = Streams::Get().Of(context);
   for (const CUstream stream : of.streams) {
     if (const CUresult bad = ForbidOnCapturing(stream); bad != CUDA_SUCCESS) return bad;
   }
-  if (const CUresult bad = ForbidDuringCapture(); bad != CUDA_SUCCESS) return bad;
-  Engine::Get().RunUntil(Streams::Get().Tails(context), lock);
-  return context->sticky;
+  return WaitForAll(context, lock);
 }
 
 }  // namespace
@@ -63,7 +67,7 @@ CUresult SynchronizeDevice(int device) {
   CUresult first = CUDA_SUCCESS;
   for (const CUcontext context : contexts) {
     if (!IsContext(context)) continue;
-    const CUresult result = SynchronizeAll(context, lock);
+    const CUresult result = WaitForAll(context, lock);
     if (first == CUDA_SUCCESS) first = result;
   }
   return first;
