@@ -40,7 +40,7 @@ pid_t Fork(const std::function<void()>& body) {
   const pid_t child = fork();
   if (child == 0) {
     body();
-    _exit(0);
+    exit(0);  // as a program ends: the driver may have something to put away
   }
   return child;
 }

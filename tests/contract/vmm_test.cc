@@ -144,6 +144,7 @@ TEST_F(VmmContract, NewMemoryReadsZero) {
     EXPECT_EQ(std::count(words.begin(), words.end(), 0u),
               static_cast<std::ptrdiff_t>(words.size()));
     CU_OK(CU(cuMemsetD32)(address, 0xabcdef01, words.size()));
+    CU_OK(CU(cuCtxSynchronize)());
     UnmapAndFree(address, bytes);
     CU_OK(CU(cuMemRelease)(handle));
   }
@@ -178,6 +179,7 @@ TEST_F(VmmContract, AMappingIsUnmappedWhole) {
   EXPECT_CU(CUDA_ERROR_INVALID_VALUE, CU(cuMemUnmap)(address, unit()));
   EXPECT_CU(CUDA_ERROR_INVALID_VALUE, CU(cuMemUnmap)(address + unit(), unit()));
   CU_OK(CU(cuMemsetD32)(address, 3, 1));
+  CU_OK(CU(cuCtxSynchronize)());
   UnmapAndFree(address, 2 * unit());
   CU_OK(CU(cuMemRelease)(handle));
 }
