@@ -101,6 +101,19 @@ TEST(HooksTest, OutOfMemoryIsAskedOnceAndReachesTheRuntimesErrorState) {
   EXPECT_EQ(run.Count("cuMemAlloc_v2"), 0);
 }
 
+TEST(HooksTest, EachAllocationFamilyOfTheRuntimeIsSeenExactlyOnce) {
+  Outcome run =
+      RunProgram("runtime_families",
+                 Preloaded(RECORDING_PRELOAD) + "LD_LIBRARY_PATH=" + SIMGPU + " SIMGPU=devices=1");
+  EXPECT_THAT(run.output, HasSubstr("plain=0 ordered=0 pitched=0 managed=0 pooled=0\n"));
+  EXPECT_THAT(run.output, HasSubstr("freed=0 entry=0,0,hook=1\n"));
+  EXPECT_EQ(run.Log(),
+            "memory:start\nmemory:alloc 5000\nmemory:alloc_async 6000 0x0\nmemory:pitch 7000 3\n"
+            "memory:count 0 8000 1\nmemory:room 0 9000\nmemory:count 0 9000 1\n"
+            "memory:free\nmemory:free\nmemory:free\n"
+            "memory:count 0 8000 -1\nmemory:count 0 9000 -1\n");
+}
+
 TEST(HooksTest, RuntimeWithoutContextGoesTheLongWay) {
   Outcome run = Under("runtime_probe", "FAKE_NO_CONTEXT=1");
   EXPECT_EQ(run.Count("runtime:cudaMalloc"), 1);

@@ -51,6 +51,16 @@ TEST(LoaderTest, DeepBindStillGetsTheHook) {
   EXPECT_EQ(run.exit, 0);
 }
 
+TEST(LoaderTest, DevelopmentNameIsOursThroughTheAlias) {
+  std::string script =
+      "'import ctypes; l = ctypes.CDLL(\"libcuda.so\"); p = ctypes.c_uint64(); "
+      "print(l.cuInit(0), l.cuMemAlloc_v2(ctypes.byref(p), ctypes.c_size_t(64)))'";
+  std::string both = std::string(RECORDING_PRELOAD) + ":" + ALIAS;
+  Outcome run = RunProgram("/usr/bin/python3 -c " + script, Preloaded(both) + Driver("driver"));
+  EXPECT_EQ(run.output, "0 0\n");
+  EXPECT_EQ(run.Count("memory:alloc 64"), 1) << run.Log();
+}
+
 TEST(LoaderTest, CtypesGetsTheHook) {
   std::string script =
       "'import ctypes; l = ctypes.CDLL(\"libcuda.so.1\"); p = ctypes.c_uint64(); "
