@@ -78,7 +78,7 @@ TEST(Config, NamesTheLineOfABadFile) {
 
 TEST(Config, PrintsAFileThatItReadsBack) {
   const auto config = Load({"--allow_uids", "7 9", "--device_reserve_bytes", "3GiB", "--libcuda",
-                            "/opt/libcuda.so.1", "--metrics_listen", ""});
+                            "/opt/cuda#13/libcuda.so.1", "--metrics_listen", ""});
   ASSERT_TRUE(config.ok()) << config.status();
   const Config defaults = DefaultConfig(true, kBare);
   const std::string text = ConfigText(*config, defaults);
