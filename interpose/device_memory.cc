@@ -278,6 +278,17 @@ void DeviceMemory::DropEverything() {
   while (UnmapFreeChunk(nullptr, &chunk)) supply_.Put(Place::kDevice, chunk);
 }
 
+void DeviceMemory::ReleaseForTesting() {
+  SynchronizeAll();
+  streams.AllIdle();
+  DropEverything();
+  supply_.Trim(Place::kDevice, 0);
+  supply_.Trim(Place::kHost, 0);
+  driver_->cuMemAddressFree(base_, bytes_);
+  free(backing_);
+  backing_ = nullptr;
+}
+
 void DeviceMemory::SetPeer(DeviceMemory* other, bool enabled) {
   int at = 0;
   while (at < peer_count_ && peers_[at] != other) ++at;

@@ -90,6 +90,9 @@ class DeviceMemory {
   void FillCounters(tm_wire_counters_device* out);
   bool Validate() const;
   bool broken() const { return broken_; }
+  const MoveCounters& move_counters() const { return counters_; }
+  // Gives everything back, addresses included; the object is unusable afterwards.
+  void ReleaseForTesting();
 
   Mutex mutex;
   DrainCounter inside;

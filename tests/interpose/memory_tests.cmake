@@ -1,0 +1,14 @@
+# Tests of the memory side (interpose/memory.cmake) over the software GPU, without the preloaded library.
+set(_path "LD_LIBRARY_PATH=$<TARGET_FILE_DIR:simgpu_driver>")
+set(_simgpu "directory=${CMAKE_CURRENT_BINARY_DIR}/simgpu_memory_test")
+tidemark_test(interpose_device_memory_test SOURCES device_memory_test.cc
+              LINK tidemark_memory LABELS interpose
+              ENVIRONMENT "${_path}" "SIMGPU=memory=64MiB,${_simgpu}.1")
+tidemark_test(interpose_device_memory_adversarial_test SOURCES device_memory_test.cc
+              LINK tidemark_memory LABELS interpose
+              # The faults one by one are run in the other order only: they take their time.
+              ENVIRONMENT "${_path}" "GTEST_FILTER=-*AnyDriverCall*"
+                          "SIMGPU=memory=64MiB,order=adversarial,seed=3,race=1,${_simgpu}.2")
+foreach(_test interpose_device_memory_test interpose_device_memory_adversarial_test)
+  add_dependencies(${_test} simgpu_driver)
+endforeach()
