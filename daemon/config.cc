@@ -26,19 +26,24 @@ std::string VariableOf(const Setting& setting) {
   return absl::StrCat("TIDEMARKD_", absl::AsciiStrToUpper(setting.key));
 }
 
-absl::Status Apply(const Setting& setting, absl::string_view value, absl::string_view where,
-                   Config* config) {
-  absl::Status status = setting.read(absl::StripAsciiWhitespace(value), config);
-  if (status.ok()) return status;
-  return absl::InvalidArgumentError(absl::StrCat(where, ": ", status.message()));
-}
-
 // A # starts a comment at the start of a line or after a space: a path may hold one.
 absl::string_view WithoutComment(absl::string_view line) {
   for (size_t at = line.find('#'); at != absl::string_view::npos; at = line.find('#', at + 1)) {
     if (at == 0 || absl::ascii_isspace(line[at - 1])) return line.substr(0, at);
   }
   return line;
+}
+
+absl::Status Apply(const Setting& setting, absl::string_view value, absl::string_view where,
+                   Config* config) {
+  value = absl::StripAsciiWhitespace(value);
+  if (WithoutComment(value) != value) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(where, ": \"", value, "\" would read as a comment in a file"));
+  }
+  absl::Status status = setting.read(value, config);
+  if (status.ok()) return status;
+  return absl::InvalidArgumentError(absl::StrCat(where, ": ", status.message()));
 }
 
 absl::Status ApplyLine(absl::string_view line, std::set<std::string>* seen, Config* config) {
