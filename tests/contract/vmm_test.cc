@@ -61,7 +61,9 @@ class VmmContract : public ContractTest {
     EXPECT_CU(CUDA_SUCCESS, CU(cuMemSetAccess)(address, bytes, &access, 1));
   }
 
+  // Unmapping does not wait for work that uses the range.
   void UnmapAndFree(CUdeviceptr address, size_t bytes) {
+    EXPECT_CU(CUDA_SUCCESS, CU(cuCtxSynchronize)());
     EXPECT_CU(CUDA_SUCCESS, CU(cuMemUnmap)(address, bytes));
     EXPECT_CU(CUDA_SUCCESS, CU(cuMemAddressFree)(address, bytes));
   }

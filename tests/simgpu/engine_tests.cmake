@@ -3,7 +3,7 @@
 add_library(simgpu_test_device STATIC device.cc)
 target_link_libraries(simgpu_test_device PUBLIC tidemark_flags simgpu_driver GTest::gtest)
 
-foreach(_subject order race kernel time graph copy)
+foreach(_subject order race kernel time graph copy remap)
   tidemark_test(simgpu_engine_${_subject}_test SOURCES engine_${_subject}_test.cc
                 LINK simgpu_test_device LABELS simgpu)
 endforeach()
