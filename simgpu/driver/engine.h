@@ -47,8 +47,7 @@ struct Operation {
 CUresult Submit(CUstream stream, Operation op);
 
 // Run what must have run before the host may go on; they return sticky errors. A synchronisation of
-// a capturing stream or its context is refused and invalidates the capture; SynchronizeDevice is
-// the implicit wait of calls that free memory, and only waits for what was really submitted.
+// a capturing stream or its context is refused and invalidates the capture.
 CUresult SynchronizeStream(CUstream stream);
 CUresult SynchronizeContext(CUcontext context);
 // What frees wait for: everything that runs or is queued on the device. A capturing stream has
