@@ -24,6 +24,16 @@ CUdevice CurrentDevice() {
   return device;
 }
 
+// Allocations inside a capture become nodes of the graph: nothing is allocated yet, and making room
+// would do what a capture forbids.
+bool IsCapturing(CUstream stream) {
+  const char* why = nullptr;
+  const kernels::Driver* driver = RealDriver(&why);
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  return driver != nullptr && driver->cuStreamIsCapturing(stream, &status) == CUDA_SUCCESS &&
+         status != CU_STREAM_CAPTURE_STATUS_NONE;
+}
+
 void Count(const Guard& guard, OutsideKind kind, uint64_t name, OutsideAllocation allocation) {
   RememberOutside(kind, name, allocation);
   ManagerCountPassedThrough(guard, allocation.device, allocation.bytes, +1);
@@ -64,15 +74,17 @@ CUresult AllocAsync(Real real, CUstream stream, CUdeviceptr* address, size_t byt
   CUresult result;
   if (TakeKnownOutcome(&result)) return result;
   if (ManagerAllocAsync(guard, address, bytes, stream, &result)) return result;
+  if (IsCapturing(stream)) return call();
   return Charged(guard, OutsideKind::kAddress, CurrentDevice(), bytes, address, call);
 }
 
 template <typename Real>
-CUresult AllocFromPoolAsync(Real real, CUdeviceptr* address, size_t bytes, CUmemoryPool pool,
-                            CUstream stream) {
-  auto call = [&] { return real(address, bytes, pool, stream); };
+CUresult AllocFromPoolAsync(Real real, CUstream stream, CUdeviceptr* address, size_t bytes,
+                            CUmemoryPool pool, CUstream given) {
+  auto call = [&] { return real(address, bytes, pool, given); };
   Guard guard;
-  if (!Manages(guard) || address == nullptr || bytes == 0) return call();
+  bool odd = address == nullptr || bytes == 0;
+  if (!Manages(guard) || odd || IsCapturing(stream)) return call();
   return Charged(guard, OutsideKind::kAddress, CurrentDevice(), bytes, address, call);
 }
 
@@ -159,12 +171,13 @@ CUresult Hook_cuMemAllocAsync_ptsz(CUdeviceptr* address, size_t bytes, CUstream 
 
 CUresult Hook_cuMemAllocFromPoolAsync(CUdeviceptr* address, size_t bytes, CUmemoryPool pool,
                                       CUstream stream) {
-  return AllocFromPoolAsync(&tidemark_real_cuMemAllocFromPoolAsync, address, bytes, pool, stream);
+  return AllocFromPoolAsync(&tidemark_real_cuMemAllocFromPoolAsync, stream, address, bytes, pool,
+                            stream);
 }
 CUresult Hook_cuMemAllocFromPoolAsync_ptsz(CUdeviceptr* address, size_t bytes, CUmemoryPool pool,
                                            CUstream stream) {
-  return AllocFromPoolAsync(&tidemark_real_cuMemAllocFromPoolAsync_ptsz, address, bytes, pool,
-                            stream);
+  return AllocFromPoolAsync(&tidemark_real_cuMemAllocFromPoolAsync_ptsz, PerThread(stream), address,
+                            bytes, pool, stream);
 }
 
 CUresult Hook_cuMemFree_v2(CUdeviceptr address) {

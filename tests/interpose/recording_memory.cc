@@ -114,7 +114,10 @@ GatePass::GatePass(const Guard& guard, CUstream stream, CUfunction function, voi
 GatePass::GatePass(const Guard& guard, CUstream stream, CUgraphExec graph) {
   Record(guard, "gate:graph %p %p", static_cast<void*>(stream), static_cast<void*>(graph));
 }
-GatePass::~GatePass() { devices_ = 0; }
+GatePass::~GatePass() {
+  devices_ = 0;
+  process_ = stream_ = nullptr;
+}
 
 void ManagerNotePointerTable(const Guard& guard, CUdeviceptr, const void*, size_t bytes) {
   Record(guard, "memory:table %zu", bytes);
