@@ -57,6 +57,9 @@ struct Registry {
   std::vector<Image*> images;
   PointerTable<Kernel> kernels;  // by host stub, and by cudaKernel_t
   PointerTable<Symbol> symbols;  // by host shadow
+  // Records of unloaded images: a reader may still hold one, so they are kept, and kept in sight of
+  // leak checkers.
+  std::vector<const void*> retired;
 };
 
 Registry& GetRegistry() {
@@ -222,11 +225,15 @@ SIMGPU_RUNTIME_API void __cudaUnregisterFatBinary(void** handle) {
       if (record == nullptr) continue;
       if (CUkernel kernel = record->kernel.load()) registry.kernels.Erase(kernel);
       registry.kernels.Erase(stub);
+      registry.retired.push_back(record);
     }
-    for (const void* symbol : image->symbols) registry.symbols.Erase(symbol);
+    for (const void* symbol : image->symbols) {
+      registry.retired.push_back(registry.symbols.Find(symbol));
+      registry.symbols.Erase(symbol);
+    }
     std::erase(registry.images, image);
   }
-  Unload(image);  // the records stay: a reader may hold one
+  Unload(image);
 }
 
 }  // namespace simgpu::runtime
