@@ -22,7 +22,7 @@ constexpr char kLockFile[] = "lock";
 constexpr char kPolicyFile[] = "policy";
 constexpr char kAuditFile[] = "audit.log";
 constexpr char kNumbersFile[] = "numbers";
-constexpr uint64_t kJobIdsPerWrite = 64;
+constexpr uint64_t kJobIdsPerWrite = 1024;
 constexpr uint64_t kMostStarts = 0x7fffffff;  // the part of a chunk id that holds it has 31 bits
 constexpr off_t kMostFileBytes = 4 << 20;
 
@@ -95,6 +95,12 @@ absl::Status MakeFolders(const std::string& path, unsigned mode) {
 StateDir::StateDir(std::string path, UniqueFd folder, UniqueFd lock)
     : path_(std::move(path)), folder_(std::move(folder)), lock_(std::move(lock)) {}
 
+StateDir::~StateDir() {
+  // Failing is harmless: the reserved ids are skipped then.
+  if (start_number_ != 0 && reserved_job_id_ > next_job_id_)
+    SaveNumbers(next_job_id_).IgnoreError();
+}
+
 absl::StatusOr<std::unique_ptr<StateDir>> StateDir::Open(const std::string& path) {
   if (absl::Status status = MakeFolders(path, 0700); !status.ok()) return status;
   UniqueFd folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -144,8 +150,7 @@ absl::Status StateDir::LoadNumbers() {
     start_number_ = clock % kMostStarts + 1;
     next_job_id_ = clock << 20;
   }
-  reserved_job_id_ = next_job_id_;
-  return SaveNumbers(reserved_job_id_);
+  return SaveNumbers(next_job_id_ + kJobIdsPerWrite);
 }
 
 absl::Status StateDir::SaveNumbers(uint64_t reserved) {

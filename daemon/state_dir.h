@@ -28,6 +28,11 @@ class StateDir {
   // daemon has it.
   static absl::StatusOr<std::unique_ptr<StateDir>> Open(const std::string& path);
 
+  // After a clean end job ids go on without a gap; after a crash they skip what was reserved.
+  ~StateDir();
+  StateDir(const StateDir&) = delete;
+  StateDir& operator=(const StateDir&) = delete;
+
   // Sentences about files that were set aside while opening.
   const std::vector<std::string>& complaints() const { return complaints_; }
 
@@ -37,7 +42,8 @@ class StateDir {
 
   // How often a daemon has started here, this start included; 1.. . Part of every chunk id.
   uint64_t start_number() const { return start_number_; }
-  // A number no job of this folder had. Writes the disk once in a while.
+  // A number no job of this folder had. Writes the disk only after a thousand, so
+  // that jobs can attach while it is full.
   absl::StatusOr<uint64_t> NextJobId();
   // True for ids that NextJobId has given, in this run or an earlier one.
   bool Known(uint64_t job_id) const { return job_id != 0 && job_id < next_job_id_; }

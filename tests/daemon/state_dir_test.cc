@@ -57,6 +57,15 @@ TEST(StateDir, NeverGivesANumberTwice) {
   }
 }
 
+TEST(StateDir, CountsJobsOnWithoutAGapAfterACleanEnd) {
+  ScratchDir dir;
+  for (uint64_t expected = 1; expected < 4; ++expected) {
+    auto state = StateDir::Open(dir.path());
+    ASSERT_TRUE(state.ok());
+    EXPECT_EQ(*(*state)->NextJobId(), expected);
+  }
+}
+
 TEST(StateDir, RefusesASecondDaemon) {
   ScratchDir dir;
   auto first = StateDir::Open(dir.path());
@@ -102,6 +111,7 @@ int ChangeOnAFullDisk(const std::string& path) {
   Policy next = WithPriority(6);
   next.generation = 3;
   if ((*state)->SavePolicy(next, "two", absl::UnixEpoch()).ok()) return 13;
+  if (!(*state)->NextJobId().ok()) return 17;  // jobs still attach
   if (ReadFile(path + "/policy") != policy) return 14;
   if (ReadFile(path + "/audit.log") != audit) return 15;
   return (*state)->policy().entries.at("default").priority == 5 ? 0 : 16;
