@@ -54,6 +54,12 @@ bool ChunkSupply::Take(Place place, uint64_t more, Chunk* chunk) {
   return true;
 }
 
+bool ChunkSupply::Insist(uint64_t count) {
+  if (!session_->attached()) return false;
+  constexpr uint64_t kMost = TM_WIRE_MAX_FDS;
+  return Lease(Place::kDevice, count < kMost ? count + 1 : kMost);
+}
+
 // With a daemon its answer stands; without one the job creates what its budget allows.
 bool ChunkSupply::Lease(Place place, uint64_t count) {
   Store& store = of(place);
@@ -64,7 +70,7 @@ bool ChunkSupply::Lease(Place place, uint64_t count) {
                                         static_cast<uint32_t>(count), fds, ids, &got);
   if (answer == Answer::kAlone) {
     Chunk chunk;
-    if (!Create(place, &chunk)) return false;
+    if (store.held >= Allowed(place) || !Create(place, &chunk)) return false;
     store.chunks[store.reserve++] = chunk;
   }
   for (uint32_t i = 0; i < got; ++i) {

@@ -34,6 +34,9 @@ class ChunkSupply {
   // A chunk from the reserve, else a new one; `more` is how many the caller will take right after.
   // False: there is none within budget and capacity; nothing changed.
   bool Take(Place place, uint64_t more, Chunk* chunk);
+  // Asks the daemon for device chunks even above the known budget, so that it learns of the
+  // shortage. True: the reserve holds some now.
+  bool Insist(uint64_t count);
   // Puts an unmapped chunk into the reserve, or lets it go when the job holds more than its budget.
   void Put(Place place, const Chunk& chunk);
   // Lets chunks of the reserve go until at most `keep` are left.

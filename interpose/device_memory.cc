@@ -4,6 +4,7 @@
 #include "interpose/device_memory.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include <new>
 
@@ -24,6 +25,7 @@ using core::kChunkBytes;
 constexpr Bytes kArenaTimesDevice = 4;
 constexpr Bytes kArenaSmallest = Bytes{16} << 30;
 constexpr int64_t kDecayNs = 1000000000;
+constexpr int64_t kPatienceNs = 2000000000;
 constexpr uint64_t kReserveFloor = 64;  // chunks: one lease
 
 }  // namespace
@@ -113,8 +115,31 @@ Block* DeviceMemory::Grow(Bytes bytes) {
       }
     }
   }
+  if (block == nullptr) block = TryPlace(bytes, true);
+  if (block == nullptr) block = WaitForOtherJobs(bytes);
   counters_.stall_ns += static_cast<uint64_t>(NowNs() - started);
-  return block != nullptr ? block : TryPlace(bytes, true);
+  return block;
+}
+
+// The daemon may have asked other jobs to make room for this one; they do so at their next launch.
+// The job's own error would be final, so it is worth a moment.
+Block* DeviceMemory::WaitForOtherJobs(Bytes bytes) {
+  const int64_t deadline = NowNs() + kPatienceNs;
+  const timespec pause = {0, 10000000};
+  uint64_t missing = 0;
+  while (session_->attached() && NowNs() < deadline) {
+    ReadBudgets();
+    core::Extension extension;
+    if (!allocator_.PlanExtension(bytes, &extension)) return nullptr;
+    const uint64_t held = supply_.held(Place::kDevice);
+    if (!supply_.Insist(extension.missing) && supply_.held(Place::kDevice) == held) {
+      nanosleep(&pause, nullptr);
+      continue;
+    }
+    Block* block = MapExtension(bytes, &missing) ? TryPlace(bytes, false) : nullptr;
+    if (block != nullptr || missing == 0) return block;
+  }
+  return nullptr;
 }
 
 // What was mapped stays mapped when it is not enough: a hole for the next request. `*missing`:

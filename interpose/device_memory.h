@@ -103,6 +103,7 @@ class DeviceMemory {
   friend class Safepoint;
   core::Block* TryPlace(core::Bytes bytes, bool anywhere);
   core::Block* Grow(core::Bytes bytes);
+  core::Block* WaitForOtherJobs(core::Bytes bytes);
   bool MapExtension(core::Bytes bytes, uint64_t* missing);
   bool TakeDeviceChunk(uint64_t more, const core::Extension* keep, Chunk* chunk);
   bool UnmapFreeChunk(const core::Extension* keep, Chunk* chunk);
@@ -118,6 +119,11 @@ class DeviceMemory {
   void RefreshLastUse();
   uint64_t Return(const core::ChunkIndex* list, int count, core::LaunchNumber before, bool evict);
   void FollowPolicySlow();
+  bool ReadBudgets(tm_wire_policy_page* page);
+  void ReadBudgets() {
+    tm_wire_policy_page page;
+    ReadBudgets(&page);
+  }
   void Prefetch(uint64_t chunks);
   void Shrink();
   uint64_t ReleaseFreeChunks(uint64_t count);

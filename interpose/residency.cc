@@ -235,15 +235,20 @@ uint64_t DeviceMemory::ReleaseFreeChunks(uint64_t count) {
   return released;
 }
 
+bool DeviceMemory::ReadBudgets(tm_wire_policy_page* page) {
+  const int index = session_->DeviceIndex(static_cast<uint32_t>(device_));
+  if (index < 0 || !session_->ReadPolicy(page)) return false;
+  moves_allowed_ = page->level != TM_WIRE_LEVEL_OFF;
+  SetBudgets(page->device[index].budget_bytes, page->device[index].host_budget_bytes);
+  return true;
+}
+
 void DeviceMemory::FollowPolicySlow() {
   const uint64_t sequence = session_->PolicySequence();
   tm_wire_policy_page page;
-  const int index = session_->DeviceIndex(static_cast<uint32_t>(device_));
   if (sequence != policy_seen_) {
     policy_seen_ = sequence;
-    if (index < 0 || !session_->ReadPolicy(&page)) return;
-    moves_allowed_ = page.level != TM_WIRE_LEVEL_OFF;
-    SetBudgets(page.device[index].budget_bytes, page.device[index].host_budget_bytes);
+    if (!ReadBudgets(&page)) return;
     shrink_pending_ = supply_.ShrinkToBudget(Place::kDevice) != 0;
     // A new daemon counts from zero.
     if (page.evict_request_bytes < evict_seen_) evict_seen_ = page.evict_request_bytes;
