@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Generates the driver seam: one entry per driver name, forwarded or hooked.
 
-Names come from cuda.h (as cuda_api.py listed them), from the graphics interop headers beside it, and
-from hooks.def. Written into the output folder:
+Names come from cuda.h (as cuda_api.py listed them), from the graphics interop headers beside it,
+and from hooks.def. Written into the output folder:
   forward_table.inc  assembler macro calls for forward_entry.S
   forward_names.inc  the names in slot order, one string literal each
   hook_calls.h       slot numbers, and declarations of hooks and of the real calls behind them
@@ -30,7 +30,7 @@ def read_api(path):
 
 
 def interop_names(include):
-    """Names of the graphics interop headers; by text, because the graphics headers may be absent."""
+    """Names of the graphics interop headers; by text, because what they include may be absent."""
     names = set()
     for header in INTEROP_HEADERS:
         path = pathlib.Path(include) / header
@@ -67,8 +67,8 @@ def hook_calls(names, hooked, api):
         parameters = parameters_of(name, api)
         yield f"enum : unsigned {{ kSlot_{name} = {index} }};"
         yield f'extern "C" CUresult tidemark_real_{name}({parameters});'
-        yield (f'extern "C" __attribute__((visibility("default"))) CUresult Hook_{name}({parameters})'
-               f' __asm__("{name}");')
+        yield ('extern "C" __attribute__((visibility("default"))) '
+               f'CUresult Hook_{name}({parameters}) __asm__("{name}");')
 
 
 def version_script(exported):

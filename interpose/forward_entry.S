@@ -1,6 +1,6 @@
-// The driver seam's entries. Each driver name is an export that jumps through its slot; hooked names
-// have the hidden entry only (tidemark_real_NAME), and their export is C++. A slot starts empty; the
-// first call through an empty slot keeps every argument register, asks tidemark_resolve_slot (which
+// Entries of the driver seam. Each driver name is an export that jumps through its slot; hooked
+// names have the hidden entry only (tidemark_real_NAME), and their export is C++. A slot starts
+// empty; the first call through an empty slot keeps every argument register, asks tidemark_resolve_slot (which
 // opens the real driver and fills all slots) and jumps on, so the callee sees the caller's frame.
 //
 // Empty slots rather than pointers to lazy entries: the library then needs no relocation for them,

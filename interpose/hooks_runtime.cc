@@ -3,8 +3,6 @@
 // driver seam, so nothing escapes; the guard is open again by then, and an outcome that the arena
 // already gave travels along, so nothing is counted twice.
 
-#include <cuda_runtime_api.h>
-
 #include <atomic>
 
 #include "interpose/hook_gate.h"
@@ -15,21 +13,27 @@
 
 namespace tidemark::interpose {
 
-// Declares the export `name`; its C++ name is Hook_name, because cuda_runtime_api.h declares
-// `name`.
+// The runtime's types as far as its ABI goes: its headers are of one CUDA version, these exports
+// serve every libcudart.so.N.
+using RuntimeError = unsigned;  // cudaError_t
+using RuntimeStream = CUstream;
+constexpr RuntimeError kRuntimeSuccess = 0;
+constexpr RuntimeError kRuntimeNotSupported = 801;
+
+// Declares the export `name`; its C++ name is Hook_name.
 #define TIDEMARK_RUNTIME(name, parameters)          \
   extern "C" __attribute__((visibility("default"))) \
-  cudaError_t Hook_##name parameters __asm__(#name)
+  RuntimeError Hook_##name parameters __asm__(#name)
 
 TIDEMARK_RUNTIME(cudaMalloc, (void** address, size_t bytes));
 TIDEMARK_RUNTIME(cudaFree, (void* address));
-TIDEMARK_RUNTIME(cudaMallocAsync, (void** address, size_t bytes, cudaStream_t stream));
-TIDEMARK_RUNTIME(cudaMallocAsync_ptsz, (void** address, size_t bytes, cudaStream_t stream));
-TIDEMARK_RUNTIME(cudaFreeAsync, (void* address, cudaStream_t stream));
-TIDEMARK_RUNTIME(cudaFreeAsync_ptsz, (void* address, cudaStream_t stream));
+TIDEMARK_RUNTIME(cudaMallocAsync, (void** address, size_t bytes, RuntimeStream stream));
+TIDEMARK_RUNTIME(cudaMallocAsync_ptsz, (void** address, size_t bytes, RuntimeStream stream));
+TIDEMARK_RUNTIME(cudaFreeAsync, (void* address, RuntimeStream stream));
+TIDEMARK_RUNTIME(cudaFreeAsync_ptsz, (void* address, RuntimeStream stream));
 TIDEMARK_RUNTIME(cudaMemGetInfo, (size_t * free_bytes, size_t* total_bytes));
 
-using Status = cudaDriverEntryPointQueryResult*;
+using Status = int*;  // cudaDriverEntryPointQueryResult
 TIDEMARK_RUNTIME(cudaGetDriverEntryPoint,
                  (const char* symbol, void** function, unsigned long long flags, Status status));
 TIDEMARK_RUNTIME(cudaGetDriverEntryPoint_ptsz,
@@ -46,10 +50,10 @@ namespace {
 // Calls the real `hook`; only a program without any libcudart (it found our export by name) gets
 // the error.
 template <typename... Parameters, typename... Arguments>
-cudaError_t CallNext(const char* name, cudaError_t (*hook)(Parameters...), const void* site,
-                     Arguments... arguments) {
+RuntimeError CallNext(const char* name, RuntimeError (*hook)(Parameters...), const void* site,
+                      Arguments... arguments) {
   void* next = NextRuntimeFunction(name, reinterpret_cast<void*>(hook), site);
-  if (next == nullptr) return cudaErrorNotSupported;
+  if (next == nullptr) return kRuntimeNotSupported;
   return reinterpret_cast<decltype(hook)>(next)(arguments...);
 }
 #define TIDEMARK_NEXT(name, ...) \
@@ -60,11 +64,11 @@ bool RuntimeFollowsContext(const void* site) {
   static std::atomic<int> answer{-1};
   int known = answer.load(std::memory_order_relaxed);
   if (known >= 0) return known != 0;
-  using GetVersion = cudaError_t (*)(int*);
+  using GetVersion = RuntimeError (*)(int*);
   auto get =
       reinterpret_cast<GetVersion>(NextRuntimeFunction("cudaRuntimeGetVersion", nullptr, site));
   int version = 0;
-  bool follows = get != nullptr && get(&version) == cudaSuccess && version >= 12000;
+  bool follows = get != nullptr && get(&version) == kRuntimeSuccess && version >= 12000;
   answer.store(follows, std::memory_order_relaxed);
   return follows;
 }
@@ -122,37 +126,37 @@ bool ReleasedAsync(const void* site, void* address, CUstream stream) {
 }
 
 // A runtime that found its driver before we were asked, or keeps pointers of its own.
-cudaError_t Replace(cudaError_t result, const char* symbol, void** function) {
-  bool found = result == cudaSuccess && symbol != nullptr && function != nullptr && *function;
+RuntimeError Replace(RuntimeError result, const char* symbol, void** function) {
+  bool found = result == kRuntimeSuccess && symbol != nullptr && function != nullptr && *function;
   if (found && !GetOptions().disable) *function = Substitute(*function, symbol);
   return result;
 }
 
 }  // namespace
 
-cudaError_t Hook_cudaMalloc(void** address, size_t bytes) {
+RuntimeError Hook_cudaMalloc(void** address, size_t bytes) {
   auto allocate = [&](const Guard& guard, CUdeviceptr* served, CUresult* result) {
     return ManagerAlloc(guard, served, bytes, result);
   };
   CUresult served = Serve(__builtin_return_address(0), address, bytes, allocate);
-  if (served == CUDA_SUCCESS) return cudaSuccess;
+  if (served == CUDA_SUCCESS) return kRuntimeSuccess;
   if (served == kNotServed) return TIDEMARK_NEXT(cudaMalloc, address, bytes);
   KnownOutcome known(served);
   return TIDEMARK_NEXT(cudaMalloc, address, bytes);
 }
 
-cudaError_t Hook_cudaFree(void* address) {
+RuntimeError Hook_cudaFree(void* address) {
   auto release = [&](const Guard& guard, CUresult* result) {
     return ManagerFree(guard, Device(address), result);
   };
-  if (Released(__builtin_return_address(0), address, release)) return cudaSuccess;
+  if (Released(__builtin_return_address(0), address, release)) return kRuntimeSuccess;
   return TIDEMARK_NEXT(cudaFree, address);
 }
 
 #define TIDEMARK_MALLOC_ASYNC(name, on_stream)                                            \
-  cudaError_t Hook_##name(void** address, size_t bytes, cudaStream_t stream) {            \
+  RuntimeError Hook_##name(void** address, size_t bytes, RuntimeStream stream) {          \
     CUresult served = ServeAsync(__builtin_return_address(0), address, bytes, on_stream); \
-    if (served == CUDA_SUCCESS) return cudaSuccess;                                       \
+    if (served == CUDA_SUCCESS) return kRuntimeSuccess;                                   \
     if (served == kNotServed) return TIDEMARK_NEXT(name, address, bytes, stream);         \
     KnownOutcome known(served);                                                           \
     return TIDEMARK_NEXT(name, address, bytes, stream);                                   \
@@ -160,38 +164,38 @@ cudaError_t Hook_cudaFree(void* address) {
 TIDEMARK_MALLOC_ASYNC(cudaMallocAsync, stream)
 TIDEMARK_MALLOC_ASYNC(cudaMallocAsync_ptsz, PerThread(stream))
 
-#define TIDEMARK_FREE_ASYNC(name, on_stream)                                                \
-  cudaError_t Hook_##name(void* address, cudaStream_t stream) {                             \
-    if (ReleasedAsync(__builtin_return_address(0), address, on_stream)) return cudaSuccess; \
-    return TIDEMARK_NEXT(name, address, stream);                                            \
+#define TIDEMARK_FREE_ASYNC(name, on_stream)                                                    \
+  RuntimeError Hook_##name(void* address, RuntimeStream stream) {                               \
+    if (ReleasedAsync(__builtin_return_address(0), address, on_stream)) return kRuntimeSuccess; \
+    return TIDEMARK_NEXT(name, address, stream);                                                \
   }
 TIDEMARK_FREE_ASYNC(cudaFreeAsync, stream)
 TIDEMARK_FREE_ASYNC(cudaFreeAsync_ptsz, PerThread(stream))
 
-cudaError_t Hook_cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
+RuntimeError Hook_cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
   {
     Guard guard;
     CUresult result = CUDA_SUCCESS;
     bool answerable = free_bytes != nullptr && total_bytes != nullptr;
     if (answerable && MayServe(guard, __builtin_return_address(0)) &&
         ManagerMemGetInfo(guard, free_bytes, total_bytes, &result) && result == CUDA_SUCCESS) {
-      return cudaSuccess;
+      return kRuntimeSuccess;
     }
   }
   return TIDEMARK_NEXT(cudaMemGetInfo, free_bytes, total_bytes);
 }
 
 #define TIDEMARK_ENTRY_POINT(name)                                                          \
-  cudaError_t Hook_##name(const char* symbol, void** function, unsigned long long flags,    \
-                          Status status) {                                                  \
+  RuntimeError Hook_##name(const char* symbol, void** function, unsigned long long flags,   \
+                           Status status) {                                                 \
     return Replace(TIDEMARK_NEXT(name, symbol, function, flags, status), symbol, function); \
   }
 TIDEMARK_ENTRY_POINT(cudaGetDriverEntryPoint)
 TIDEMARK_ENTRY_POINT(cudaGetDriverEntryPoint_ptsz)
 
 #define TIDEMARK_ENTRY_POINT_BY_VERSION(name)                                             \
-  cudaError_t Hook_##name(const char* symbol, void** function, unsigned version,          \
-                          unsigned long long flags, Status status) {                      \
+  RuntimeError Hook_##name(const char* symbol, void** function, unsigned version,         \
+                           unsigned long long flags, Status status) {                     \
     return Replace(TIDEMARK_NEXT(name, symbol, function, version, flags, status), symbol, \
                    function);                                                             \
   }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes one FAKE(name) line for each driver function that the fake driver does not write by hand."""
+"""Writes one FAKE(name) line for each driver function that fake_driver.c does not write by hand."""
 
 import pathlib
 import re
