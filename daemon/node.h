@@ -1,6 +1,7 @@
-// The daemon's state as its servers see it: one interface between what decides (ledger, pool, policy,
-// arbiter, sessions) and what answers people (gRPC admin, metrics). Implementations are thread-safe;
-// every call returns a consistent copy and takes no lock that is held over a driver call or an RPC.
+// The daemon's state as its servers see it: one interface between what decides (ledger, pool,
+// policy, arbiter, sessions) and what answers people (gRPC admin, metrics). Implementations are
+// thread-safe; every call returns a consistent copy and takes no lock that is held over a driver
+// call or an RPC.
 
 #ifndef TIDEMARK_DAEMON_NODE_H_
 #define TIDEMARK_DAEMON_NODE_H_
@@ -104,10 +105,10 @@ struct Event {
 };
 
 struct PolicyChange {
-  std::vector<PolicyEntry> set;      // complete entries, merged by the caller
+  std::vector<PolicyEntry> set;  // complete entries, merged by the caller
   std::vector<std::string> remove;
   bool replace_all = false;
-  std::string actor;                 // for the audit log: "uid 1000 pid 4242"
+  std::string actor;  // for the audit log: "uid 1000 pid 4242"
 };
 
 class Node {
@@ -123,8 +124,8 @@ class Node {
   virtual absl::StatusOr<Policy> ChangePolicy(const PolicyChange& change) = 0;
   virtual absl::StatusOr<std::vector<std::string>> ExplainPolicy(uint64_t job_id) = 0;
 
-  // Asks the job to move bytes; it acts at its next launch or allocation. Returns the bytes asked for
-  // after clamping to what the job holds.
+  // Asks the job to move bytes; it acts at its next launch or allocation. Returns the bytes asked
+  // for after clamping to what the job holds.
   virtual absl::StatusOr<uint64_t> RequestEvict(uint64_t job_id, uint64_t bytes) = 0;
   virtual absl::StatusOr<uint64_t> RequestPrefetch(uint64_t job_id, uint64_t bytes) = 0;
   // A pinned job is never asked to shrink below what it holds.
