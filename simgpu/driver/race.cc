@@ -3,6 +3,7 @@
 #include "simgpu/driver/race.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "simgpu/driver/state.h"
 
@@ -135,8 +136,25 @@ void RaceDetector::Report(const Stamp& earlier, bool earlier_writes, const RaceA
       static_cast<unsigned long long>(earlier.actor->sequence), Verb(earlier_writes));
 }
 
+// Pages of earlier logs: every kernel needs some hundreds.
+std::vector<TouchLog::Page*>& TouchLog::SparePages() {
+  static auto* pages = new std::vector<Page*>;
+  return *pages;
+}
+
+std::unique_ptr<TouchLog::Page> TouchLog::NewPage() {
+  if (SparePages().empty()) return std::make_unique<Page>();
+  std::unique_ptr<Page> page(SparePages().back());
+  SparePages().pop_back();
+  *page = Page();
+  return page;
+}
+
 TouchLog::TouchLog() = default;
-TouchLog::~TouchLog() = default;
+
+TouchLog::~TouchLog() {
+  for (auto& [number, page] : pages_) SparePages().push_back(page.release());
+}
 
 void TouchLog::Callback(void* context, const void* address, uint64_t bytes, int write) {
   static_cast<TouchLog*>(context)->Add(address, bytes, write != 0);
@@ -157,7 +175,7 @@ TouchLog::Page* TouchLog::Find(uint64_t number) {
   if (recent_[slot] != nullptr && recent_number_[slot] == number) return recent_[slot];
   std::unique_ptr<Page>& page = pages_[number];
   if (page == nullptr) {
-    page = std::make_unique<Page>();
+    page = NewPage();
     page->watched =
         LooksLikeDeviceAddress(number * kPage) || PlaceOf(number * kPage).space != Space::kPageable;
   }
@@ -171,36 +189,41 @@ void TouchLog::AddInPage(uint64_t address, uint64_t bytes, bool write) {
   if (!page->watched) return;
   uint64_t* bits = write ? page->written : page->read;
   uint64_t first = address % kPage;
-  if (first % 64 + bytes <= 64) {
-    const uint64_t mask = bytes == 64 ? ~uint64_t{0} : (uint64_t{1} << bytes) - 1;
+  while (bytes > 0) {
+    const uint64_t here = std::min(bytes, 64 - first % 64);
+    const uint64_t mask = here == 64 ? ~uint64_t{0} : (uint64_t{1} << here) - 1;
     bits[first / 64] |= mask << (first % 64);
-    return;
+    first += here;
+    bytes -= here;
   }
-  for (; bytes > 0; ++first, --bytes) bits[first / 64] |= uint64_t{1} << (first % 64);
 }
 
-void TouchLog::FlushBits(const uint64_t* bits, uint64_t base, const RaceAccess& access, bool write,
-                         RaceDetector* detector) {
-  uint64_t start = kPage;  // none open
-  for (uint64_t i = 0; i < kPage; ++i) {
-    if (i % 64 == 0 && (bits[i / 64] == 0 || bits[i / 64] == ~uint64_t{0})) {
-      const bool set = bits[i / 64] != 0;
-      if (set && start == kPage) start = i;
-      if (!set && start != kPage) {
-        detector->Touch(access, base + start, i - start, write);
-        start = kPage;
-      }
-      i += 63;
-      continue;
-    }
-    const bool set = (bits[i / 64] >> (i % 64) & 1) != 0;
-    if (set && start == kPage) start = i;
-    if (!set && start != kPage) {
-      detector->Touch(access, base + start, i - start, write);
-      start = kPage;
+void TouchLog::Runs::Add(uint64_t from, uint64_t to) {
+  if (from == end && begin != end) {
+    end = to;
+    return;
+  }
+  Close();
+  begin = from;
+  end = to;
+}
+
+void TouchLog::Runs::Close() {
+  if (begin != end) detector->Touch(access, begin, end - begin, write);
+  begin = end = 0;
+}
+
+void TouchLog::AddBits(const uint64_t* bits, uint64_t base, Runs* runs) {
+  for (uint64_t word = 0; word < kPage / 64; ++word) {
+    uint64_t left = bits[word];
+    const uint64_t at = base + word * 64;
+    while (left != 0) {
+      const int from = std::countr_zero(left);
+      const int length = std::countr_one(left >> from);
+      runs->Add(at + static_cast<uint64_t>(from), at + static_cast<uint64_t>(from + length));
+      left = from + length == 64 ? 0 : left >> (from + length) << (from + length);
     }
   }
-  if (start != kPage) detector->Touch(access, base + start, kPage - start, write);
 }
 
 void TouchLog::Flush(const RaceAccess& access, RaceDetector* detector) {
@@ -209,11 +232,15 @@ void TouchLog::Flush(const RaceAccess& access, RaceDetector* detector) {
     if (page->watched) numbers.push_back(number);
   }
   std::sort(numbers.begin(), numbers.end());
-  for (const uint64_t number : numbers) {
-    const Page& page = *pages_[number];
-    FlushBits(page.read, number * kPage, access, false, detector);
-    FlushBits(page.written, number * kPage, access, true, detector);
+  for (const bool write : {false, true}) {
+    Runs runs{access, detector, write};
+    for (const uint64_t number : numbers) {
+      const Page& page = *pages_[number];
+      AddBits(write ? page.written : page.read, number * kPage, &runs);
+    }
+    runs.Close();
   }
+  for (auto& [number, page] : pages_) SparePages().push_back(page.release());
   pages_.clear();
   std::fill(std::begin(recent_), std::end(recent_), nullptr);
 }

@@ -99,10 +99,21 @@ class TouchLog {
     uint64_t read[kPage / 64] = {};
     uint64_t written[kPage / 64] = {};
   };
+  // Makes one run of what touches its neighbour, over page ends too.
+  struct Runs {
+    const RaceAccess& access;
+    RaceDetector* detector;
+    bool write;
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    void Add(uint64_t from, uint64_t to);
+    void Close();
+  };
   Page* Find(uint64_t number);
+  static std::vector<Page*>& SparePages();
+  static std::unique_ptr<Page> NewPage();
   void AddInPage(uint64_t address, uint64_t bytes, bool write);
-  static void FlushBits(const uint64_t* bits, uint64_t base, const RaceAccess& access, bool write,
-                        RaceDetector* detector);
+  static void AddBits(const uint64_t* bits, uint64_t base, Runs* runs);
 
   std::unordered_map<uint64_t, std::unique_ptr<Page>> pages_;
   static constexpr int kRecent = 8;
