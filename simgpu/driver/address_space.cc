@@ -5,6 +5,7 @@
 
 #include <sys/mman.h>
 
+#include <mutex>
 #include <vector>
 
 #include "simgpu/driver/engine.h"
@@ -100,6 +101,7 @@ Reservation* FindReservation(CUdeviceptr address) {
 }
 
 void DropContextMemory(CUcontext context) {
+  std::lock_guard<std::recursive_mutex> hold(DriverLock());
   std::vector<CUdeviceptr> mine;
   ForEachRange([&](const Range& range) {
     if (range.owner == context) mine.push_back(range.base);

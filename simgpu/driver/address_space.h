@@ -34,8 +34,10 @@ struct Range {
   uint64_t buffer_id = 0;     // CU_POINTER_ATTRIBUTE_BUFFER_ID: never used twice in a process
   bool live = true;           // pool memory: between allocation and free in stream order
   CUmemoryPool pool = nullptr;
-  Physical* physical = nullptr;             // mappings: owned by the handle table
-  std::unique_ptr<Physical> own;            // everything else that stands on node memory
+  bool free_queued = false;       // pool memory: cuMemFreeAsync was called, its place not reached
+  int opens = 0;                  // IPC imports: cuIpcOpenMemHandle less cuIpcCloseMemHandle
+  Physical* physical = nullptr;   // mappings: owned by the handle table
+  std::unique_ptr<Physical> own;  // everything else that stands on node memory
   std::map<int, CUmemAccess_flags> access;  // mappings: by device
 };
 
@@ -61,10 +63,10 @@ Reservation* FindReservation(CUdeviceptr address);
 
 // Makes the bytes of `range` reachable in this process at its address, or unreachable; the guard
 // mode decides how. False when the system refuses.
-bool MapBytes(const Range& range, int fd);
+bool MapBytes(const Range& range, const Physical& physical);
 bool UnmapBytes(CUdeviceptr base, size_t bytes);
 
-// All plain memory of `context` goes; called when it ends.
+// All plain memory of `context` goes; called when it ends. Takes the driver lock.
 void DropContextMemory(CUcontext context);
 
 // Visits every range; the visitor may not change the set.

@@ -36,12 +36,12 @@ Range* PlaceRange(Kind kind, std::unique_ptr<Physical> physical, size_t bytes, C
   range.bytes = bytes;
   range.span_bytes = span;
   range.device = physical->memory.device;
-  const int fd = physical->fd;
+  const Physical& memory = *physical;
   range.own = std::move(physical);
   *result = CUDA_ERROR_OUT_OF_MEMORY;
   if (range.base == 0) return nullptr;
   Range* added = AddRange(std::move(range));
-  if (!MapBytes(*added, fd)) {
+  if (!MapBytes(*added, memory)) {
     GiveAddresses(added->base, span);
     RemoveRange(added->base, "could not be mapped");
     return nullptr;

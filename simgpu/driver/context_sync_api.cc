@@ -11,3 +11,11 @@ SIMGPU_API CUresult CUDAAPI cuCtxSynchronize(void) {
   if (CUresult bad = simgpu::RequireContext(&context); bad != CUDA_SUCCESS) return bad;
   return simgpu::SynchronizeContext(context);
 }
+
+SIMGPU_API CUresult CUDAAPI cuCtxSynchronize_v2(CUcontext context) {
+  SIMGPU_ENTER();
+  if (context == nullptr) {
+    if (CUresult bad = simgpu::RequireContext(&context); bad != CUDA_SUCCESS) return bad;
+  }
+  return simgpu::SynchronizeContext(context);
+}

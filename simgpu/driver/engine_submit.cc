@@ -4,6 +4,7 @@
 
 #include "simgpu/driver/graph.h"
 #include "simgpu/driver/module.h"
+#include "simgpu/driver/pool.h"
 #include "simgpu/driver/report.h"
 #include "simgpu/driver/stream.h"
 
@@ -13,6 +14,7 @@ namespace {
 CUresult WaitForAll(CUcontext context, Lock& lock) {
   if (const CUresult bad = ForbidDuringCapture(); bad != CUDA_SUCCESS) return bad;
   Engine::Get().RunUntil(Streams::Get().Tails(context), lock);
+  TrimPoolsToThreshold();
   return context->sticky;
 }
 
@@ -48,6 +50,7 @@ CUresult SynchronizeStream(CUstream handle) {
   if (const CUresult bad = ForbidOnCapturing(stream); bad != CUDA_SUCCESS) return bad;
   const CUcontext context = stream->context;
   if (stream->lane.tail) Engine::Get().RunUntil({stream->lane.tail}, lock);
+  TrimPoolsToThreshold();
   return IsContext(context) ? context->sticky : CUDA_SUCCESS;
 }
 

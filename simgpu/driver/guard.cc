@@ -5,7 +5,9 @@
 #include "simgpu/driver/guard.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
 #include <string>
 
@@ -80,10 +82,19 @@ bool ApplyProtection(const Range& range) {
   return mprotect(at, range.span_bytes, shut ? PROT_NONE : rights) == 0;
 }
 
-bool MapBytes(const Range& range, int fd) {
+bool MapBytes(const Range& range, const Physical& physical) {
   auto* at = reinterpret_cast<void*>(range.base);
-  if (mmap(at, range.span_bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, fd, 0) == MAP_FAILED)
+  const int fd = OpenNodeMemory(physical.memory.id, false);
+  if (fd < 0) return false;
+  void* mapped = mmap(at, range.span_bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, fd, 0);
+  const int error = errno;
+  close(fd);
+  if (mapped == MAP_FAILED) {
+    LogAlways("cannot map device memory: %s (see vm.max_map_count)", strerror(error));
     return false;
+  }
+  // A child of fork has no device; its copy of the mapping would only keep the memory.
+  madvise(mapped, range.span_bytes, MADV_DONTFORK);
   return ApplyProtection(range);
 }
 

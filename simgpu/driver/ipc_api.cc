@@ -29,6 +29,17 @@ struct Ticket {
 static_assert(sizeof(Ticket) <= sizeof(CUipcMemHandle));
 constexpr uint64_t kMagic = 0x31435049474d4953;  // "SIMGIPC1"
 
+// What this context has open of `memory` already, or null.
+Range* OpenOf(uint64_t memory, CUcontext context) {
+  Range* open = nullptr;
+  ForEachRange([&](Range& range) {
+    const bool same =
+        range.kind == Kind::kIpc && range.owner == context && range.own->memory.id == memory;
+    if (same) open = &range;
+  });
+  return open;
+}
+
 }  // namespace
 }  // namespace simgpu
 
@@ -60,6 +71,11 @@ SIMGPU_API CUresult CUDAAPI cuIpcOpenMemHandle(CUdeviceptr* pdptr, CUipcMemHandl
     return CUDA_ERROR_INVALID_VALUE;
   }
   if (ticket.pid == getpid()) return CUDA_ERROR_INVALID_CONTEXT;
+  if (Range* open = OpenOf(ticket.memory, context)) {
+    ++open->opens;
+    *pdptr = open->base;
+    return CUDA_SUCCESS;
+  }
   std::unique_ptr<Physical> physical;
   if (CUresult bad = AdoptPhysical(ticket.memory, &physical); bad != CUDA_SUCCESS) return bad;
   if (ticket.bytes > physical->memory.bytes) return CUDA_ERROR_INVALID_VALUE;
@@ -67,6 +83,7 @@ SIMGPU_API CUresult CUDAAPI cuIpcOpenMemHandle(CUdeviceptr* pdptr, CUipcMemHandl
   Range* range = PlaceRange(Kind::kIpc, std::move(physical), ticket.bytes, &result);
   if (range == nullptr) return result;
   range->owner = context;
+  range->opens = 1;
   *pdptr = range->base;
   return CUDA_SUCCESS;
 }
@@ -80,6 +97,7 @@ SIMGPU_API CUresult CUDAAPI cuIpcCloseMemHandle(CUdeviceptr dptr) {
   Range* range = FindRange(dptr);
   if (range == nullptr || range->base != dptr || range->kind != Kind::kIpc)
     return CUDA_ERROR_INVALID_VALUE;
+  if (--range->opens > 0) return CUDA_SUCCESS;
   FreeRange(range, "closed by cuIpcCloseMemHandle");
   return CUDA_SUCCESS;
 }

@@ -98,9 +98,9 @@ void SweepDeadProcesses() {
   CollectOrphans();
 }
 
-bool AnyProcess() {
-  for (const TableProcess& process : NodeTable()->processes) {
-    if (process.serial != 0) return true;
+bool OtherProcess(int self) {
+  for (int slot = 0; slot < kTableProcesses; ++slot) {
+    if (slot != self && NodeTable()->processes[slot].serial != 0) return true;
   }
   return false;
 }
@@ -237,31 +237,33 @@ CUresult Adopt(TableEntry* entry, NodeMemory* memory, int* own_fd) {
   return CUDA_SUCCESS;
 }
 
-// The last one out removes what is left. Memory that a descriptor in flight still holds stays, with
-// the table, for the process that will adopt it.
+// Removes what is left if no other process uses the node. Memory that a descriptor in flight still
+// holds stays, with the table, for the process that will adopt it. While others are there nothing
+// is done: they find this process dead soon, and collect what it held then.
 __attribute__((destructor)) void LeaveNode() {
   if (!Initialized() || g_slot == kNoSlot) return;
   std::lock_guard<std::recursive_mutex> hold(DriverLock());
   TableLock lock;
   if (!lock.ok()) return;
-  unlink(HolderFile(g_slot).c_str());
-  int slot = g_slot;
   SweepDeadProcesses();
+  const int slot = g_slot;
+  if (OtherProcess(slot)) return;
   g_slot = kNoSlot;
+  unlink(HolderFile(slot).c_str());
   NodeTable()->processes[slot] = TableProcess{};
-  if (AnyProcess()) return;  // our memory is collected by them, once this process is gone
   bool empty = true;
   for (uint32_t i = 0; i < NodeTable()->entry_limit; ++i) {
     TableEntry& entry = NodeTable()->entries[i];
     if (entry.device == kEntryFree) continue;
-    entry.holders.Clear(slot);
-    if (entry.holders.Empty() && entry.orphan == 0)
-      unlink(MemoryFile(entry).c_str());
-    else
+    if (entry.orphan != 0) {
       empty = false;
+      continue;
+    }
+    unlink(MemoryFile(entry).c_str());
+    DropEntry(&entry);
   }
   if (!empty) return;
-  std::string folder = NodePath();
+  const std::string folder = NodePath();
   UnlinkTable();
   rmdir(folder.c_str());
 }
@@ -273,6 +275,7 @@ CUresult JoinNode() {
   if (directory.empty()) return CUDA_ERROR_OPERATING_SYSTEM;
   int fd = -1;
   if (MapTable(directory, &fd) == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  NodeTable()->dirty = 1;
   SweepDeadProcesses();
   g_slot = TakeSlot();
   CUresult outcome = CUDA_SUCCESS;
@@ -284,6 +287,7 @@ CUresult JoinNode() {
     LogAlways("cannot make files in %s: %s", directory.c_str(), strerror(errno));
     outcome = CUDA_ERROR_OPERATING_SYSTEM;
   }
+  NodeTable()->dirty = 0;
   // The table's mapping keeps the description, and with it the lock, alive past close.
   flock(fd, LOCK_UN);
   close(fd);

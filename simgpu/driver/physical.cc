@@ -3,9 +3,11 @@
 
 #include "simgpu/driver/physical.h"
 
-#include <sys/resource.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <map>
 
 #include "simgpu/driver/state.h"
@@ -19,33 +21,34 @@ std::map<uint64_t, int>& Holders() {
   return *holders;
 }
 
-// Every allocation keeps a descriptor open; the usual soft limit of 1024 is 2 GiB of 2 MiB chunks.
-void RaiseDescriptorLimit(int fd) {
-  rlimit limit = {};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max) return;
-  if (static_cast<rlim_t>(fd) + 64 < limit.rlim_cur) return;
-  limit.rlim_cur = limit.rlim_max;
-  if (setrlimit(RLIMIT_NOFILE, &limit) == 0) {
-    LogVerbose("raised the soft limit of open files to %llu",
-               static_cast<unsigned long long>(limit.rlim_max));
-  }
-}
+constexpr size_t kAnchorBytes = 4096;
 
-std::unique_ptr<Physical> Hold(const NodeMemory& memory, int fd) {
-  RaiseDescriptorLimit(fd);
-  auto physical = std::make_unique<Physical>();
-  physical->memory = memory;
-  physical->fd = fd;
-  physical->host_backed = memory.device == kHostMemory;
+// Takes over `fd`. The lock on the file is kept by a mapping of one inaccessible page: no
+// descriptor that the program could close or run out of, and none that a forked child would keep
+// alive.
+CUresult Hold(const NodeMemory& memory, int fd, std::unique_ptr<Physical>* physical) {
+  void* anchor = mmap(nullptr, kAnchorBytes, PROT_NONE, MAP_SHARED, fd, 0);
+  const int error = errno;
+  close(fd);
+  if (anchor == MAP_FAILED) {
+    LogAlways("cannot hold device memory: %s (see vm.max_map_count)", strerror(error));
+    if (Holders().count(memory.id) == 0) ReleaseNodeMemory(memory.id);
+    return CUDA_ERROR_OUT_OF_MEMORY;
+  }
+  madvise(anchor, kAnchorBytes, MADV_DONTFORK);
+  *physical = std::make_unique<Physical>();
+  (*physical)->memory = memory;
+  (*physical)->anchor = anchor;
+  (*physical)->host_backed = memory.device == kHostMemory;
   ++Holders()[memory.id];
-  return physical;
+  return CUDA_SUCCESS;
 }
 
 }  // namespace
 
 Physical::~Physical() {
-  if (fd < 0) return;
-  close(fd);
+  if (anchor == nullptr) return;
+  munmap(anchor, kAnchorBytes);
   auto held = Holders().find(memory.id);
   if (held == Holders().end() || --held->second > 0) return;
   Holders().erase(held);
@@ -56,24 +59,21 @@ CUresult NewPhysical(int device, size_t bytes, std::unique_ptr<Physical>* physic
   NodeMemory memory;
   int fd = -1;
   const CUresult result = CreateNodeMemory(device, bytes, &memory, &fd);
-  if (result == CUDA_SUCCESS) *physical = Hold(memory, fd);
-  return result;
+  return result == CUDA_SUCCESS ? Hold(memory, fd, physical) : result;
 }
 
 CUresult AdoptPhysical(int fd, std::unique_ptr<Physical>* physical) {
   NodeMemory memory;
   int own_fd = -1;
   const CUresult result = AdoptNodeMemory(fd, &memory, &own_fd);
-  if (result == CUDA_SUCCESS) *physical = Hold(memory, own_fd);
-  return result;
+  return result == CUDA_SUCCESS ? Hold(memory, own_fd, physical) : result;
 }
 
 CUresult AdoptPhysical(uint64_t id, std::unique_ptr<Physical>* physical) {
   NodeMemory memory;
   int own_fd = -1;
   const CUresult result = AdoptNodeMemory(id, &memory, &own_fd);
-  if (result == CUDA_SUCCESS) *physical = Hold(memory, own_fd);
-  return result;
+  return result == CUDA_SUCCESS ? Hold(memory, own_fd, physical) : result;
 }
 
 }  // namespace simgpu

@@ -16,7 +16,7 @@ namespace simgpu {
 struct Physical {
   NodeMemory memory;
   CUmemAllocationProp prop = {};
-  int fd = -1;                              // open and locked while the Physical lives
+  void* anchor = nullptr;                   // keeps the file locked while the Physical lives
   CUmemGenericAllocationHandle handle = 0;  // its number, for VMM memory
   int handle_refs = 0;                      // cuMemCreate, import and retain, less release
   int mappings = 0;

@@ -106,12 +106,23 @@ Range* TakeFromPool(CUmemoryPool pool, size_t bytes, CUresult* result) {
   range->pool = pool;
   range->access = pool->access;
   range->live = false;
+  range->free_queued = false;
   pool->used += range->bytes;
   pool->used_high = std::max(pool->used_high, pool->used);
   return range;
 }
 
+// Allocation and free as graph nodes are not simulated: a graph runs more than once.
+CUresult RefuseCapture(CUstream stream) {
+  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+  if (CUresult bad = cuStreamIsCapturing(stream, &status); bad != CUDA_SUCCESS) return bad;
+  if (status == CU_STREAM_CAPTURE_STATUS_NONE) return CUDA_SUCCESS;
+  LogVerbose("cuMemAllocAsync and cuMemFreeAsync are not supported under stream capture");
+  return CUDA_ERROR_NOT_SUPPORTED;
+}
+
 CUresult AllocateInOrder(CUdeviceptr* address, size_t bytes, CUmemoryPool pool, CUstream stream) {
+  if (CUresult bad = RefuseCapture(stream); bad != CUDA_SUCCESS) return bad;
   CUresult result = CUDA_SUCCESS;
   Range* range = TakeFromPool(pool, bytes, &result);
   if (range == nullptr) return result;
@@ -172,6 +183,11 @@ void ReturnToPool(Range* range) {
   if (pool->destroyed) DropIdle(pool, 0);
 }
 
+void TrimPoolsToThreshold() {
+  const std::set<CUmemoryPool> alive = State().alive;
+  for (CUmemoryPool pool : alive) DropIdle(pool, pool->release_threshold);
+}
+
 bool TrimPools(int device) {
   bool any = false;
   const std::set<CUmemoryPool> alive = State().alive;
@@ -193,7 +209,8 @@ SIMGPU_API CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr* dptr, size_t by
   CUcontext context = nullptr;
   if (CUresult bad = RequireContext(&context); bad != CUDA_SUCCESS) return bad;
   Lock hold(DriverLock());
-  if (dptr == nullptr || bytesize == 0 || !IsPool(pool)) return CUDA_ERROR_INVALID_VALUE;
+  if (dptr == nullptr || bytesize == 0 || !IsPool(pool) || pool->destroyed)
+    return CUDA_ERROR_INVALID_VALUE;
   return AllocateInOrder(dptr, bytesize, pool, hStream);
 }
 
@@ -211,9 +228,10 @@ SIMGPU_API CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream) {
   CUcontext context = nullptr;
   if (CUresult bad = RequireContext(&context); bad != CUDA_SUCCESS) return bad;
   Lock hold(DriverLock());
-  const Range* range = FindRange(dptr);
+  Range* range = FindRange(dptr);
   const bool ours = range != nullptr && range->base == dptr && range->kind == Kind::kPool;
-  if (!ours) return CUDA_ERROR_INVALID_VALUE;
+  if (!ours || range->free_queued) return CUDA_ERROR_INVALID_VALUE;
+  if (CUresult bad = RefuseCapture(hStream); bad != CUDA_SUCCESS) return bad;
   Operation op;
   op.name = "cuMemFreeAsync";
   op.run = [dptr](Operation&) -> CUresult {
@@ -222,7 +240,11 @@ SIMGPU_API CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream) {
     ReturnToPool(dying);
     return CUDA_SUCCESS;
   };
-  return Submit(hStream, std::move(op));
+  range->free_queued = true;
+  const CUresult result = Submit(hStream, std::move(op));
+  // In eager order the range may be gone already.
+  if (result != CUDA_SUCCESS && (range = FindRange(dptr)) != nullptr) range->free_queued = false;
+  return result;
 }
 
 SIMGPU_API CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* props) {

@@ -231,7 +231,7 @@ SIMGPU_API CUresult CUDAAPI cuMemMap(CUdeviceptr ptr, size_t size, size_t offset
   range.device = physical->memory.device;
   range.physical = physical;
   Range* added = AddRange(std::move(range));
-  if (!MapBytes(*added, physical->fd)) {
+  if (!MapBytes(*added, *physical)) {
     RemoveRange(ptr, "could not be mapped");
     return CUDA_ERROR_OPERATING_SYSTEM;
   }
