@@ -16,7 +16,7 @@ namespace tidemark::daemon {
 
 class MetricsServer {
  public:
-  // `listen` is "HOST:PORT" (port 0: any free one), e.g. "127.0.0.1:9477". `node` outlives the
+  // `listen` is "HOST:PORT" (port 0: any free one), e.g. "127.0.0.1:9877". `node` outlives the
   // server.
   static absl::StatusOr<std::unique_ptr<MetricsServer>> Start(const std::string& listen,
                                                               Node& node);
