@@ -44,6 +44,7 @@ class PointerTable {
   struct Slots {
     size_t mask;
     Slot* slot;
+    const Slots* smaller;  // the table before, kept for readers that may still walk it
   };
   static constexpr size_t kFirstSize = 1024;
 
@@ -66,11 +67,10 @@ class PointerTable {
     }
   }
 
-  // The smaller table is left to readers that may still walk it; all of them together are smaller
-  // than the new one.
+  // All smaller tables together take less than the new one.
   Slots* Grow(const Slots* old) {
     const size_t size = old == nullptr ? kFirstSize : 2 * (old->mask + 1);
-    auto* grown = new Slots{size - 1, new Slot[size]};
+    auto* grown = new Slots{size - 1, new Slot[size], old};
     used_ = 0;
     for (size_t i = 0; old != nullptr && i <= old->mask; ++i) {
       const void* key = old->slot[i].key.load(std::memory_order_relaxed);

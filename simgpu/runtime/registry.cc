@@ -4,7 +4,7 @@
 #include "simgpu/runtime/registry.h"
 
 #include <atomic>
-#include <cstring>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -25,18 +25,7 @@ struct Wrapper {
   void* filename_or_fatbins;
 };
 
-struct Image {
-  const void* data = nullptr;
-  std::mutex lock;  // held while loading, so that one thread loads
-  std::atomic<CUlibrary> library{nullptr};
-  std::vector<const void*> stubs;
-  std::vector<const void*> symbols;
-  struct Managed {
-    void** host_pointer;
-    std::string name;
-  };
-  std::vector<Managed> managed;
-};
+struct Image;
 
 struct Kernel {
   Image* image = nullptr;  // null for kernels of a cudaLibrary_t
@@ -48,18 +37,29 @@ struct Kernel {
 struct Symbol {
   Image* image = nullptr;
   std::string name;
-  size_t bytes = 0;
+  const void* shadow = nullptr;
+};
+
+struct Image {
+  const void* data = nullptr;
+  bool registered = true;
+  std::mutex lock;  // held while loading, so that one thread loads
+  std::atomic<CUlibrary> library{nullptr};
+  std::vector<std::unique_ptr<Kernel>> kernels;
+  std::vector<std::unique_ptr<Symbol>> symbols;
+  struct Managed {
+    void** host_pointer;
+    std::string name;
+  };
+  std::vector<Managed> managed;
 };
 
 // Never destroyed: nvcc's exit handlers unregister after other static objects are gone.
 struct Registry {
-  std::mutex lock;  // writers of what follows
-  std::vector<Image*> images;
+  std::mutex lock;               // writers of what follows
+  std::vector<Image*> images;    // the unregistered too: a reader may hold a record of one
   PointerTable<Kernel> kernels;  // by host stub, and by cudaKernel_t
   PointerTable<Symbol> symbols;  // by host shadow
-  // Records of unloaded images: a reader may still hold one, so they are kept, and kept in sight of
-  // leak checkers.
-  std::vector<const void*> retired;
 };
 
 Registry& GetRegistry() {
@@ -82,10 +82,12 @@ int Load(const Driver& d, Image* image, CUlibrary* library) {
 
 void LoadAll(const Driver& d) {
   Registry& registry = GetRegistry();
-  std::vector<Image*> images;
+  std::vector<Image*> images;  // the unregistered too: a reader may hold a record of one
   {
     std::lock_guard<std::mutex> guard(registry.lock);
-    images = registry.images;
+    for (Image* image : registry.images) {
+      if (image->registered) images.push_back(image);
+    }
   }
   CUlibrary library = nullptr;
   for (Image* image : images) Load(d, image, &library);
@@ -185,22 +187,22 @@ SIMGPU_RUNTIME_API void __cudaRegisterFunction(void** handle, const char* stub, 
                                                const char* name, int, uint3*, uint3*, dim3*, dim3*,
                                                int*) {
   Registry& registry = GetRegistry();
-  auto* record = new Kernel;
+  auto record = std::make_unique<Kernel>();
   record->image = AsImage(handle);
   record->name = name;
   record->stub = stub;
   std::lock_guard<std::mutex> guard(registry.lock);
-  record->image->stubs.push_back(stub);
-  registry.kernels.Insert(stub, record);
+  registry.kernels.Insert(stub, record.get());
+  AsImage(handle)->kernels.push_back(std::move(record));
 }
 
 SIMGPU_RUNTIME_API void __cudaRegisterVar(void** handle, char* shadow, char*, const char* name, int,
-                                          size_t bytes, int, int) {
+                                          size_t, int, int) {
   Registry& registry = GetRegistry();
-  auto* record = new Symbol{AsImage(handle), name, bytes};
+  auto record = std::make_unique<Symbol>(Symbol{AsImage(handle), name, shadow});
   std::lock_guard<std::mutex> guard(registry.lock);
-  record->image->symbols.push_back(shadow);
-  registry.symbols.Insert(shadow, record);
+  registry.symbols.Insert(shadow, record.get());
+  AsImage(handle)->symbols.push_back(std::move(record));
 }
 
 SIMGPU_RUNTIME_API void __cudaRegisterManagedVar(void** handle, void** host_pointer, char*,
@@ -220,18 +222,12 @@ SIMGPU_RUNTIME_API void __cudaUnregisterFatBinary(void** handle) {
   Registry& registry = GetRegistry();
   {
     std::lock_guard<std::mutex> guard(registry.lock);
-    for (const void* stub : image->stubs) {
-      const Kernel* record = registry.kernels.Find(stub);
-      if (record == nullptr) continue;
+    for (const auto& record : image->kernels) {
       if (CUkernel kernel = record->kernel.load()) registry.kernels.Erase(kernel);
-      registry.kernels.Erase(stub);
-      registry.retired.push_back(record);
+      registry.kernels.Erase(record->stub);
     }
-    for (const void* symbol : image->symbols) {
-      registry.retired.push_back(registry.symbols.Find(symbol));
-      registry.symbols.Erase(symbol);
-    }
-    std::erase(registry.images, image);
+    for (const auto& record : image->symbols) registry.symbols.Erase(record->shadow);
+    image->registered = false;
   }
   Unload(image);
 }
