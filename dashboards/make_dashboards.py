@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes dashboards/grafana/*.json from the tables below.
+"""Writes dashboards/*.json from the tables below.
 
 A panel is one row here: title, description, unit, queries. Run it after an edit; a test checks that the
 committed JSON is what it writes. Python's standard library only.
@@ -168,7 +168,7 @@ def dashboard(spec):
 
 
 def main():
-    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "grafana"
+    folder = pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else HERE
     for name, spec in (("node", NODE_DASHBOARD), ("jobs", JOBS_DASHBOARD)):
         text = json.dumps(dashboard(spec), indent=2) + "\n"
         (folder / f"{name}.json").write_text(text, encoding="utf-8")
