@@ -218,11 +218,6 @@ void ManagerPeerAccess(const Guard& guard, CUcontext peer, bool enabled) {
 
 void ManagerFunctionsChanged(const Guard&) { ForgetFunctions(); }
 
-void ManagerExiting(const Guard&) {
-  ProcessMemory* process = GetProcessMemory();
-  if (process != nullptr) process->Publish();
-}
-
 void ManagerPin(const Guard& guard, CUdeviceptr address, size_t bytes, PinReason reason) {
   ProcessMemory* process = GetProcessMemory();
   if (process == nullptr || !guard.entered()) return;

@@ -114,8 +114,6 @@ void ManagerPeerAccess(const Guard&, CUcontext peer, bool enabled);
 
 // After the job unloaded a module or library: a function handle may now mean another function.
 void ManagerFunctionsChanged(const Guard&);
-// When the process ends in the ordinary way: the last counters are written.
-void ManagerExiting(const Guard&);
 
 // Registration that makes addresses immovable: IPC export, peer access, RDMA, graph capture.
 enum class PinReason { kIpc, kPeer, kGraph, kRegistered };

@@ -134,6 +134,7 @@ void ManagerContextDestroying(const Guard& guard, CUcontext) {
 void ManagerPeerAccess(const Guard& guard, CUcontext, bool enabled) {
   Record(guard, "memory:peer %d", enabled ? 1 : 0);
 }
+void ManagerFunctionsChanged(const Guard& guard) { Record(guard, "memory:functions_changed"); }
 void ManagerPin(const Guard& guard, CUdeviceptr address, size_t bytes, PinReason reason) {
   Record(guard, "memory:pin %lx %zu %d", static_cast<unsigned long>(address), bytes,
          static_cast<int>(reason));
