@@ -46,7 +46,7 @@ class JobDies(StackCase):
 
     def leased(self):
         """the pool to be whole again"""
-        return self.stack.metric("tidemark_device_leased_bytes") or 0
+        return self.stack.metric("tidemark_device_memory_bytes", state="leased") or 0
 
 
 class DaemonDies(StackCase):
@@ -87,7 +87,7 @@ class DaemonDies(StackCase):
 
         def agrees():
             """the new daemon to account for what the job holds"""
-            leased = self.stack.metric("tidemark_device_leased_bytes")
+            leased = self.stack.metric("tidemark_device_memory_bytes", state="leased")
             reserved = self.stack.metric("tidemark_job_reserved_bytes", job="agree")
             return bool(leased) and leased == reserved
 

@@ -82,7 +82,14 @@ class Stack:
              "--metrics_listen", f"127.0.0.1:{self.metrics_port}", *flags],
             env=self.environment(), stdout=log, stderr=log)
         log.close()
-        self.wait_for(lambda: self.socket.exists() and self.admin.exists(), "tidemarkd to listen")
+        # The sockets of a killed daemon still exist, so only an answer counts.
+        self.wait_for(lambda: self.answers() and self.admin.exists(), "tidemarkd to listen")
+
+    def answers(self):
+        try:
+            return self.metric("tidemark_up") == 1.0
+        except OSError:
+            return False
 
     def kill_daemon(self, sig=signal.SIGKILL):
         if self.daemon:
