@@ -2,7 +2,7 @@
 """What chargpt promises, on the software GPU: the same bits in every order of execution, learning, and
 one clear sentence for bad input and for a device that is too small.
 
-usage: chargpt_test.py --build BUILD_DIR [unittest arguments]
+usage: chargpt_test.py --build BUILD_DIR [--seeds N] [unittest arguments]
 """
 
 import argparse
@@ -15,6 +15,7 @@ import tempfile
 import unittest
 
 BUILD = None  # set by main
+SEEDS = 4
 MIB = 1 << 20
 
 
@@ -68,7 +69,7 @@ class Bits(ChargptCase):
 
     def test_every_legal_order_gives_the_same_bits_without_a_race(self):
         expected = self.value(self.run_job("--size", "tiny"), "checksum")
-        for seed in range(1, 5):
+        for seed in range(1, SEEDS + 1):
             done = self.run_job("--size", "tiny",
                                 simgpu=f"memory=1GiB,order=adversarial,race=1,seed={seed}")
             self.assertEqual(self.value(done, "checksum"), expected, f"seed {seed}")
@@ -139,11 +140,13 @@ class OutOfMemory(ChargptCase):
 
 
 def main():
-    global BUILD
+    global BUILD, SEEDS
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--build", required=True, help="build directory")
+    parser.add_argument("--seeds", type=int, default=SEEDS, help="adversarial orders to try")
     args, rest = parser.parse_known_args()
     BUILD = pathlib.Path(args.build).resolve()
+    SEEDS = args.seeds
     unittest.main(argv=[sys.argv[0], *rest])
 
 
