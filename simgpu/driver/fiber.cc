@@ -238,10 +238,23 @@ void Fibers::Barrier() {
 void Fibers::Abandon() {
   Fibers* self = OfThisThread();
   if (self == nullptr || self->left_ == 0) return;
+#ifdef SIMGPU_ASAN
+  __sanitizer_start_switch_fiber(nullptr, self->home_bottom_, self->home_size_);
+#endif
 #ifdef SIMGPU_TSAN
   __tsan_switch_to_fiber(self->home_.tsan, 0);
 #endif
   self->left_ = 0;
+  self->abandoned_ = true;
+}
+
+void Fibers::ArriveHome() {
+  Fibers* self = OfThisThread();
+  if (self == nullptr || !self->abandoned_) return;
+  self->abandoned_ = false;
+#ifdef SIMGPU_ASAN
+  __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
+#endif
 }
 
 }  // namespace simgpu

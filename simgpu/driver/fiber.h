@@ -26,6 +26,8 @@ class Fibers {
   // Before a fault tears the calling thread out of a fiber: forgets the unfinished ones. Does
   // nothing on a thread that runs none. Safe in a signal handler.
   static void Abandon();
+  // After it, back on the thread's own stack.
+  static void ArriveHome();
 
  private:
   struct Fiber {
@@ -49,6 +51,7 @@ class Fibers {
   Fiber home_;  // the thread's own stack
   uint32_t current_ = 0;
   uint32_t left_ = 0;
+  bool abandoned_ = false;
   void (*body_)(void*, uint32_t) = nullptr;
   void* argument_ = nullptr;
   const void* home_bottom_ = nullptr;  // for AddressSanitizer

@@ -200,17 +200,22 @@ CUresult Graphs::Launch(CUgraphExec exec, CUstream stream, Lock& lock) {
     std::vector<NodePtr> after;
     for (const size_t from : item.from) after.push_back(queued[from]);
     if (after.empty()) after.push_back(root);
+    // A node keeps the context, and so the device, that it was made for.
+    const CUcontext context =
+        IsContext(item.params.context) ? item.params.context : stream->context;
+    // A graph does not own its events: one that was destroyed orders nothing.
+    const CUevent event = Streams::Get().IsEvent(item.params.event) ? item.params.event : nullptr;
     Operation op;
-    if (item.enabled) op = OperationOf(item.params, stream->context->device);
-    if (item.params.type == CU_GRAPH_NODE_TYPE_WAIT_EVENT && item.params.event->node) {
-      after.push_back(item.params.event->node);
+    if (item.enabled) op = OperationOf(item.params, context->device);
+    if (item.params.type == CU_GRAPH_NODE_TYPE_WAIT_EVENT && event != nullptr && event->node) {
+      after.push_back(event->node);
     }
     CountOperation(op);
-    const NodePtr node = engine.Add(*exec->lanes[item.lane], stream->context, stream->id,
-                                    std::move(op), after, lock);
-    if (item.params.type == CU_GRAPH_NODE_TYPE_EVENT_RECORD) {
-      item.params.event->node = node;
-      item.params.event->capture = nullptr;
+    const NodePtr node =
+        engine.Add(*exec->lanes[item.lane], context, stream->id, std::move(op), after, lock);
+    if (item.params.type == CU_GRAPH_NODE_TYPE_EVENT_RECORD && event != nullptr) {
+      event->node = node;
+      event->capture = nullptr;
     }
     if (item.leaf) ends.push_back(node);
     queued.push_back(node);

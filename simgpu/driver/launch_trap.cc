@@ -105,6 +105,7 @@ bool CallTrapped(void (*body)(void*), void* argument, uint64_t* fault) {
   Trap trap;
   // Without the mask, which would cost a system call a launch; it is mended after a fault instead.
   if (sigsetjmp(trap.environment, 0) != 0) {
+    Fibers::ArriveHome();
     Unblock();
     *fault = trap.address;
     return false;
