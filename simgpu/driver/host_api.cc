@@ -94,6 +94,7 @@ SIMGPU_API CUresult CUDAAPI cuMemHostRegister(void* p, size_t bytesize, unsigned
   SIMGPU_ENTER();
   CUcontext context = nullptr;
   if (CUresult bad = RequireContext(&context); bad != CUDA_SUCCESS) return bad;
+  if (CUresult bad = ForbidDuringCapture(); bad != CUDA_SUCCESS) return bad;
   Lock hold(DriverLock());
   const auto base = reinterpret_cast<CUdeviceptr>(p);
   if (p == nullptr || bytesize == 0 || (flags & ~kRegisterFlags) != 0)

@@ -142,6 +142,40 @@ TEST_F(NodeTest, MemoryOfAProcessThatExitsWithoutFreeingReturnsToThoseThatStay) 
   Kill(stays);
 }
 
+TEST_F(NodeTest, AnIpcHandleOpenedTwiceIsOneMappingClosedTwice) {
+  int pass[2];
+  ASSERT_EQ(pipe(pass), 0);
+  const Peer maker = StartPeer(Config(), [&pass] {
+    CUdeviceptr data = 0;
+    CUipcMemHandle handle = {};
+    return cuMemAlloc(&data, 4 * kMiB) == CUDA_SUCCESS &&
+           cuMemsetD32(data, 77, 1) == CUDA_SUCCESS && cuCtxSynchronize() == CUDA_SUCCESS &&
+           cuIpcGetMemHandle(&handle, data) == CUDA_SUCCESS &&
+           write(pass[1], &handle, sizeof handle) == static_cast<ssize_t>(sizeof handle);
+  });
+  ASSERT_TRUE(Told(maker));
+  CUipcMemHandle handle = {};
+  ASSERT_EQ(read(pass[0], &handle, sizeof handle), static_cast<ssize_t>(sizeof handle));
+  InChild(Config(), [&handle] {
+    constexpr unsigned kFlags = CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS;
+    CUdeviceptr first = 0;
+    CUdeviceptr second = 0;
+    uint32_t word = 0;
+    EXPECT_CUDA(cuIpcOpenMemHandle(&first, handle, kFlags));
+    EXPECT_CUDA(cuIpcOpenMemHandle(&second, handle, kFlags));
+    EXPECT_IN_CHILD(first == second);
+    EXPECT_CUDA(cuIpcCloseMemHandle(first));
+    EXPECT_CUDA(cuMemcpyDtoH(&word, first, 4));
+    EXPECT_IN_CHILD(word == 77);
+    EXPECT_IN_CHILD(FreeBytes() == 60 * kMiB);
+    EXPECT_CUDA(cuIpcCloseMemHandle(first));
+    EXPECT_CODE(CUDA_ERROR_INVALID_VALUE, cuIpcCloseMemHandle(first));
+  });
+  close(pass[0]);
+  close(pass[1]);
+  Kill(maker);
+}
+
 TEST_F(NodeTest, NothingIsLeftBehindByTheLastProcess) {
   InChild(Config(), [] { EXPECT_IN_CHILD(AllocateMiB(10)); });
   EXPECT_TRUE(NothingLeft());
