@@ -8,7 +8,9 @@ import subprocess
 import sys
 import tempfile
 
-BENCHES = {"shim": "shim_bench"}
+import call_cost
+
+BENCHES = {"shim": "shim_bench", "calls": "call_cost"}
 
 
 def main():
@@ -27,6 +29,10 @@ def main():
         if not program.exists():
             print(f"bench: {program} is missing; configure with TIDEMARK_BENCH=ON", file=sys.stderr)
             return 1
+        if name == "calls":  # takes turns between bare and preloaded
+            print(f"== {name}", flush=True)
+            call_cost.run(build)
+            continue
         with tempfile.TemporaryDirectory(prefix="tidemark-bench-") as directory:
             env = {k: v for k, v in os.environ.items() if not k.startswith("TIDEMARK")}
             env["SIMGPU"] = f"memory=1GiB,directory={directory}/simgpu"
