@@ -12,3 +12,6 @@ tidemark_test(interpose_device_memory_adversarial_test SOURCES device_memory_tes
 foreach(_test interpose_device_memory_test interpose_device_memory_adversarial_test)
   add_dependencies(${_test} simgpu_driver)
 endforeach()
+tidemark_test(interpose_session_test SOURCES session_test.cc LINK tidemark_memory LABELS interpose
+              ENVIRONMENT "${_path}" "SIMGPU=memory=64MiB,${_simgpu}.3")
+add_dependencies(interpose_session_test simgpu_driver)
