@@ -138,7 +138,6 @@ void FillPolicy(const Policy& policy, v1::GetPolicyResponse* out) {
     row->set_min_size_bytes(entry.min_size_bytes);
     row->set_max_slowdown_permille(entry.max_slowdown_permille);
     for (const std::string& word : entry.movable_classes) row->add_movable_classes(word);
-    if (entry.movable_classes.empty()) row->add_movable_classes("all");
   }
 }
 

@@ -3,13 +3,14 @@
 #include "daemon/admin_policy.h"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <set>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "daemon/policy.h"
 
 namespace tidemark::daemon {
 namespace {
@@ -19,8 +20,6 @@ constexpr size_t kLongestName = TM_WIRE_NAME_BYTES - 1;
 constexpr int32_t kHighestPriority = 100;
 constexpr uint32_t kLargestSlowdown = 10000;
 constexpr uint64_t kLargestBytes = uint64_t{1} << 50;
-constexpr std::array<absl::string_view, 6> kClasses = {"parameter",  "gradient",  "optimizer",
-                                                       "activation", "workspace", "unknown"};
 
 absl::Status Refuse(absl::string_view entry, absl::string_view field, absl::string_view value,
                     absl::string_view accepted) {
@@ -47,10 +46,11 @@ absl::Status CheckClasses(const v1::PolicyEntry& entry) {
   std::set<std::string> seen;
   for (const std::string& word : entry.movable_classes()) {
     const bool alone_all = word == "all" && entry.movable_classes_size() == 1;
-    const bool known = std::find(kClasses.begin(), kClasses.end(), word) != kClasses.end();
+    const bool known =
+        std::find(std::begin(kClassNames), std::end(kClassNames), word) != std::end(kClassNames);
     if ((!alone_all && !known) || !seen.insert(word).second) {
       return Refuse(entry.name(), "movable_classes", absl::StrCat("\"", word, "\""),
-                    absl::StrCat("each at most once of ", absl::StrJoin(kClasses, " "),
+                    absl::StrCat("each at most once of ", absl::StrJoin(kClassNames, " "),
                                  ", or the one word all"));
     }
   }
@@ -112,7 +112,9 @@ PolicyEntry Apply(PolicyEntry entry, const v1::PolicyEntry& change) {
   }
   if (change.movable_classes_size() > 0) {
     entry.movable_classes.assign(change.movable_classes().begin(), change.movable_classes().end());
-    if (entry.movable_classes.front() == "all") entry.movable_classes.clear();
+    if (entry.movable_classes.front() == "all") {
+      entry.movable_classes.assign(std::begin(kClassNames), std::end(kClassNames));
+    }
   }
   return entry;
 }
@@ -170,7 +172,8 @@ absl::StatusOr<PolicyChange> MergePolicy(const Policy& current,
 
   std::map<std::string, PolicyEntry> base;
   if (!request.replace_all()) base = current.entries;
-  PolicyEntry base_default = base[std::string(kDefault)];
+  PolicyEntry base_default =
+      request.replace_all() ? DefaultEntry() : base.at(std::string(kDefault));
   if (const v1::PolicyEntry* change = FindDefault(request)) {
     base_default = Apply(base_default, *change);
   }

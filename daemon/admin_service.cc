@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "daemon/admin_convert.h"
 #include "daemon/admin_policy.h"
+#include "daemon/byte_text.h"
 
 namespace tidemark::daemon {
 namespace {
@@ -28,7 +29,7 @@ grpc::Status AnswerMove(absl::string_view what, const v1::MoveRequest& request,
       absl::StrCat("Job ", request.job_id(), " was asked to ", what, " ", *accepted,
                    " bytes; it acts at its next launch or allocation.");
   if (*accepted < request.bytes()) {
-    absl::StrAppend(&sentence, " ", request.bytes(), " were requested, more than it can move.");
+    absl::StrAppend(&sentence, " That is all it can move.");
   }
   response->set_sentence(sentence);
   return grpc::Status::OK;

@@ -7,6 +7,8 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <fstream>
+#include <sstream>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -21,6 +23,44 @@ std::string RuntimeFolder() {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
   if (runtime != nullptr && *runtime != '\0') return absl::StrCat(runtime, "/tidemark");
   return absl::StrCat("/tmp/tidemark-", getuid(), "/tidemark");
+}
+
+struct TlsFile {
+  const char* flag;
+  const char* variable;
+};
+constexpr TlsFile kAuthority = {"--tls-ca", "TIDEMARK_TLS_CA"};
+constexpr TlsFile kCertificate = {"--tls-certificate", "TIDEMARK_TLS_CERTIFICATE"};
+constexpr TlsFile kKey = {"--tls-key", "TIDEMARK_TLS_KEY"};
+
+// The content of the file that flag or variable names; "" when there is none.
+std::string Pem(const Invocation& call, const TlsFile& file) {
+  const char* variable = std::getenv(file.variable);
+  const std::string path = call.value(file.flag, variable == nullptr ? "" : variable);
+  std::ostringstream text;
+  if (std::ifstream stream(path); stream) text << stream.rdbuf();
+  return text.str();
+}
+
+// What TCP lacks, as the end of a sentence; "" for a Unix socket and when all is there.
+std::string MissingForTcp(const Invocation& call) {
+  if (absl::StartsWith(AdminAddress(call), "unix:")) return "";
+  for (const TlsFile& file : {kAuthority, kCertificate, kKey}) {
+    if (Pem(call, file).empty()) {
+      return absl::StrCat("; TCP is served under mutual TLS, and ", file.flag, " or $",
+                          file.variable, " names no readable PEM file");
+    }
+  }
+  return "";
+}
+
+std::shared_ptr<grpc::ChannelCredentials> Credentials(const Invocation& call) {
+  if (absl::StartsWith(AdminAddress(call), "unix:")) return grpc::InsecureChannelCredentials();
+  grpc::SslCredentialsOptions tls;
+  tls.pem_root_certs = Pem(call, kAuthority);
+  tls.pem_cert_chain = Pem(call, kCertificate);
+  tls.pem_private_key = Pem(call, kKey);
+  return grpc::SslCredentials(tls);
 }
 
 }  // namespace
@@ -38,11 +78,13 @@ std::string AdminAddress(const Invocation& call) {
 std::string DefaultSocket() { return absl::StrCat(RuntimeFolder(), "/tidemarkd.sock"); }
 
 std::unique_ptr<v1::Admin::Stub> Connect(const Invocation& call) {
+  const std::string address = AdminAddress(call);
   grpc::ChannelArguments arguments;
-  // A Unix socket's path is no host name.
-  arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
-  return v1::Admin::NewStub(
-      grpc::CreateCustomChannel(AdminAddress(call), grpc::InsecureChannelCredentials(), arguments));
+  // A Unix socket's path is no host name; over TCP the name is checked against the certificate.
+  if (absl::StartsWith(address, "unix:")) {
+    arguments.SetString(GRPC_ARG_DEFAULT_AUTHORITY, "localhost");
+  }
+  return v1::Admin::NewStub(grpc::CreateCustomChannel(address, Credentials(call), arguments));
 }
 
 std::unique_ptr<grpc::ClientContext> Deadline(absl::Duration timeout) {
@@ -52,14 +94,16 @@ std::unique_ptr<grpc::ClientContext> Deadline(absl::Duration timeout) {
 }
 
 int Report(const Invocation& call, const grpc::Status& status) {
-  const bool unreachable = status.error_code() == grpc::StatusCode::UNAVAILABLE ||
+  const std::string missing = MissingForTcp(call);
+  const bool unreachable = !missing.empty() ||
+                           status.error_code() == grpc::StatusCode::UNAVAILABLE ||
                            status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
   if (unreachable) {
-    absl::FPrintF(
-        stderr,
-        "tidemark: tidemarkd does not answer on %s; start it, or name its address with --admin or "
-        "$TIDEMARK_ADMIN (`tidemark doctor` looks for the cause)\n",
-        AdminAddress(call));
+    absl::FPrintF(stderr,
+                  "tidemark: tidemarkd does not answer on %s%s; start it, or name its address with "
+                  "--admin or "
+                  "$TIDEMARK_ADMIN (`tidemark doctor` looks for the cause)\n",
+                  AdminAddress(call), missing);
     return kUnreachable;
   }
   absl::FPrintF(stderr, "tidemark: %s\n", status.error_message());

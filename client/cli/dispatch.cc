@@ -14,12 +14,19 @@ int Complain(const std::string& sentence) {
   return kUsage;
 }
 
+// "--flag value" of a flag for every verb, as opposed to "--flag=value".
+bool TakesNextWord(const std::string& word) {
+  for (const Flag& flag : GlobalFlags()) {
+    if (word == flag.name) return flag.takes == Takes::kValue;
+  }
+  return false;
+}
+
 // Flags for every verb may stand before it: `tidemark --format json status`.
 size_t VerbIndex(const std::vector<std::string>& words) {
   size_t at = 0;
   while (at < words.size() && absl::StartsWith(words[at], "--")) {
-    const bool takes_next = words[at] == "--format" || words[at] == "--admin";
-    at += takes_next ? 2 : 1;
+    at += TakesNextWord(words[at]) ? 2 : 1;
   }
   return at;
 }

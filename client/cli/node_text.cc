@@ -12,7 +12,7 @@
 namespace tidemark::client {
 namespace {
 
-constexpr int kBarCells = 30;
+constexpr int kBarCells = 20;  // with the longest amounts a line of `top` fits 80 columns
 
 std::string Amount(const char* label, uint64_t bytes, const char* meaning) {
   return absl::StrFormat("  %-9s %12s  %s\n", label, HumanBytes(bytes), meaning);
@@ -50,8 +50,14 @@ std::map<JobKey, const v1::JobDevice*> ByJob(const v1::GetNodeResponse& node) {
 
 std::string Rate(uint64_t now, uint64_t then, double seconds) {
   if (seconds <= 0 || now < then) return "-";
-  return absl::StrCat(HumanBytes(static_cast<uint64_t>(static_cast<double>(now - then) / seconds)),
+  return absl::StrCat(ShortBytes(static_cast<uint64_t>(static_cast<double>(now - then) / seconds)),
                       "/s");
+}
+
+// Long names would push the figures off an 80-column terminal.
+std::string ShortName(const std::string& name) {
+  constexpr size_t kLongest = 12;
+  return name.size() <= kLongest ? name : absl::StrCat(name.substr(0, kLongest - 1), "~");
 }
 
 std::string Clip(const std::string& text, int columns) {
@@ -109,16 +115,16 @@ std::string TopText(const v1::GetNodeResponse& node, const v1::GetNodeResponse& 
   }
   const auto earlier = ByJob(before);
   Table table(
-      {"JOB", "NAME", "GPU", "BUDGET", "LEASED", "IN HOST", "OUT", "IN", "STALLED", "LAUNCHES"});
+      {"JOB", "NAME", "GPU", "BUDGET", "LEASED", "IN HOST", "OUT", "IN", "STALL", "LAUNCHES"});
   for (const v1::Job& job : node.jobs()) {
     for (const v1::JobDevice& on : job.devices()) {
       const auto found = earlier.find({job.id(), on.device()});
       const v1::JobDevice& then = found == earlier.end() ? on : *found->second;
       const double stalled =
           seconds <= 0 ? 0 : (on.stall_seconds_total() - then.stall_seconds_total()) / seconds;
-      table.Add({absl::StrCat(job.id()), job.name(), absl::StrCat(on.device()),
-                 HumanBytes(on.budget_bytes()), HumanBytes(on.leased_bytes()),
-                 HumanBytes(on.host_resident_bytes()),
+      table.Add({absl::StrCat(job.id()), ShortName(job.name()), absl::StrCat(on.device()),
+                 ShortBytes(on.budget_bytes()), ShortBytes(on.leased_bytes()),
+                 ShortBytes(on.host_resident_bytes()),
                  Rate(on.moved_out_bytes_total(), then.moved_out_bytes_total(), seconds),
                  Rate(on.moved_in_bytes_total(), then.moved_in_bytes_total(), seconds),
                  absl::StrFormat("%.0f%%", std::clamp(stalled, 0.0, 1.0) * 100),

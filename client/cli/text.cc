@@ -24,6 +24,17 @@ std::string HumanBytes(uint64_t bytes) {
   return absl::StrFormat("%.2f %s", value, kUnits[unit]);
 }
 
+std::string ShortBytes(uint64_t bytes) {
+  double value = static_cast<double>(bytes);
+  int unit = 0;
+  while (value >= 1000 && unit < 4) {
+    value /= 1024;
+    ++unit;
+  }
+  const char* suffix[] = {"", "K", "M", "G", "T"};
+  return absl::StrFormat(value < 10 && unit > 0 ? "%.1f%s" : "%.0f%s", value, suffix[unit]);
+}
+
 std::string HumanSeconds(double seconds) {
   if (seconds < 60) return absl::StrFormat("%.1f s", seconds);
   const auto whole = static_cast<int64_t>(seconds);

@@ -11,6 +11,8 @@ namespace tidemark::client {
 
 // "1.50 GiB", "512.00 MiB", "17 B".
 std::string HumanBytes(uint64_t bytes);
+// For narrow columns: "1.5G", "512M", "17".
+std::string ShortBytes(uint64_t bytes);
 std::string HumanSeconds(double seconds);  // "1.2 s", "3 min 4 s", "2 h 5 min"
 
 // Reads "4GiB", "512MiB", a number of bytes, or "40%" of `whole` where `whole` is not 0. Returns

@@ -18,6 +18,8 @@
 namespace tidemark::client {
 namespace {
 
+constexpr int kClassCount = 6;  // parameter to unknown, as admin.proto lists them
+
 int Complain(const std::string& sentence) {
   absl::FPrintF(stderr, "tidemark: %s\n", sentence);
   return kUsage;
@@ -43,12 +45,13 @@ int Print(const Invocation& call, const v1::GetPolicyResponse& policy) {
   Table table({"ENTRY", "LEVEL", "DEVICE", "HOST", "GUARANTEE", "PRIORITY", "MIN SIZE", "SLOWER",
                "CLASSES"});
   for (const v1::PolicyEntry& entry : policy.entries()) {
-    const std::string classes = absl::StrJoin(entry.movable_classes(), ",");
+    const bool all = entry.movable_classes_size() == kClassCount;
+    const std::string classes = all ? "all" : absl::StrJoin(entry.movable_classes(), ",");
     table.Add({entry.name(), LevelWord(entry.level()), BytesOrShare(entry.device_budget_bytes()),
                BytesOrShare(entry.host_budget_bytes()), HumanBytes(entry.guarantee_bytes()),
                absl::StrCat(entry.priority()), HumanBytes(entry.min_size_bytes()),
                absl::StrFormat("%.1f%%", entry.max_slowdown_permille() / 10.0),
-               classes.empty() ? "all" : classes});
+               classes.empty() ? "none" : classes});
   }
   absl::PrintF("policy, generation %d\n\n%s", policy.generation(), table.str());
   return kOk;

@@ -81,6 +81,10 @@ void ChooseSocket(const Invocation& call) {
 
 // Fills the job's environment; returns the sentence on what is wrong, or "".
 std::string Prepare(const Invocation& call) {
+  for (auto [flag, variable] : {std::pair{"--budget", "TIDEMARK_BUDGET"},
+                                std::pair{"--host-budget", "TIDEMARK_HOST_BUDGET"}}) {
+    if (std::string wrong = PassBytes(call, flag, variable); !wrong.empty()) return wrong;
+  }
   const std::string preload = PreloadLibrary();
   if (preload.empty())
     return "libtidemark_preload.so is not beside this command; build or install it";
@@ -89,10 +93,6 @@ std::string Prepare(const Invocation& call) {
     if (directory.empty()) return "--simgpu: the software GPU is not installed beside this command";
     PutFirst("LD_LIBRARY_PATH", directory);
     if (!call.value("--simgpu").empty()) setenv("SIMGPU", call.value("--simgpu").c_str(), 1);
-  }
-  for (auto [flag, variable] : {std::pair{"--budget", "TIDEMARK_BUDGET"},
-                                std::pair{"--host-budget", "TIDEMARK_HOST_BUDGET"}}) {
-    if (std::string wrong = PassBytes(call, flag, variable); !wrong.empty()) return wrong;
   }
   if (call.has("--job")) setenv("TIDEMARK_JOB_NAME", call.value("--job").c_str(), 1);
   if (Environment("TIDEMARK_LIBCUDA").empty()) {

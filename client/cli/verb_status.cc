@@ -24,6 +24,22 @@ int ShowNode(const Invocation& call) {
   return kOk;
 }
 
+// The events that tidemarkd still keeps, as the members of a JSON array.
+int PrintEvents(const Invocation& call) {
+  auto stub = Connect(call);
+  auto context = Deadline();
+  auto reader = stub->WatchEvents(context.get(), v1::WatchEventsRequest());
+  v1::Event event;
+  const char* between = "";
+  while (reader->Read(&event)) {
+    absl::PrintF("%s", between);
+    if (int failed = PrintJson(event); failed != kOk) return failed;
+    between = ", ";
+  }
+  const grpc::Status status = reader->Finish();
+  return status.ok() ? kOk : Report(call, status);
+}
+
 // Everything tidemarkd knows, as one JSON document for a bug report.
 int Snapshot(const Invocation& call) {
   v1::GetNodeResponse node;
@@ -44,7 +60,21 @@ int Snapshot(const Invocation& call) {
   if (int failed = PrintJson(node); failed != kOk) return failed;
   absl::PrintF(", \"policy\": ");
   if (int failed = PrintJson(policy); failed != kOk) return failed;
-  absl::PrintF("}\n");
+  absl::PrintF(", \"maps\": [");
+  const char* between = "";
+  for (const v1::Job& job : node.jobs()) {
+    v1::GetMemoryMapRequest request;
+    request.set_job_id(job.id());
+    v1::GetMemoryMapResponse map;
+    // A job that ended since GetNode answered has no map any more.
+    if (!Connect(call)->GetMemoryMap(Deadline().get(), request, &map).ok()) continue;
+    absl::PrintF("%s", between);
+    if (int failed = PrintJson(map); failed != kOk) return failed;
+    between = ", ";
+  }
+  absl::PrintF("], \"events\": [");
+  if (int failed = PrintEvents(call); failed != kOk) return failed;
+  absl::PrintF("]}\n");
   return kOk;
 }
 

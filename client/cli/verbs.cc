@@ -4,6 +4,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "client/cli/verb.h"
 
 namespace tidemark::client {
@@ -21,20 +23,37 @@ std::string FlagWord(const Flag& flag) {
   return flag.name;
 }
 
+constexpr size_t kHelpColumns = 100;
+
+// `text` broken between words, its lines after the first indented by `indent`.
+std::string Wrapped(const std::string& text, size_t indent) {
+  std::string out;
+  size_t column = indent;
+  for (absl::string_view word : absl::StrSplit(text, ' ')) {
+    if (column > indent && column + 1 + word.size() > kHelpColumns) {
+      absl::StrAppend(&out, "\n", std::string(indent, ' '));
+      column = indent;
+    }
+    absl::StrAppend(&out, column > indent ? " " : "", word);
+    column += (column > indent ? 1 : 0) + word.size();
+  }
+  return out;
+}
+
 void AppendFlags(const std::vector<Flag>& flags, std::string* out) {
   size_t width = 0;
   for (const Flag& flag : flags) width = std::max(width, FlagWord(flag).size());
   for (const Flag& flag : flags) {
-    absl::StrAppendFormat(out, "  %-*s  %s", static_cast<int>(width), FlagWord(flag), flag.help);
-    if (*flag.default_value != '\0') absl::StrAppend(out, " (default ", flag.default_value, ")");
-    absl::StrAppend(out, "\n");
+    std::string text = flag.help;
+    if (*flag.default_value != '\0') absl::StrAppend(&text, " (default ", flag.default_value, ")");
+    absl::StrAppendFormat(out, "  %-*s  %s\n", static_cast<int>(width), FlagWord(flag),
+                          Wrapped(text, width + 4));
   }
 }
 
 constexpr char kExits[] =
-    "Exit status: 0 done, 1 refused or failed, 2 wrong command line, 3 tidemarkd unreachable; "
-    "`run` passes\n"
-    "on the job's own.\n";
+    "Exit status: 0 done, 1 refused or failed, 2 wrong command line, 3 tidemarkd unreachable;\n"
+    "`run` passes on the job's own, or 128 + signal.\n";
 
 int RunHelp(const Invocation& call) {
   const Verb* verb = call.arguments.empty() ? nullptr : FindVerb(call.arguments[0]);
@@ -71,6 +90,11 @@ const std::vector<Flag>& GlobalFlags() {
       {"--admin", Takes::kValue, "ADDRESS", "",
        "tidemarkd's admin address, unix:PATH or HOST:PORT; else "
        "$TIDEMARK_ADMIN, else where tidemarkd of this user listens"},
+      {"--tls-ca", Takes::kValue, "FILE", "$TIDEMARK_TLS_CA",
+       "for an admin address over TCP: who signed tidemarkd's certificate"},
+      {"--tls-certificate", Takes::kValue, "FILE", "$TIDEMARK_TLS_CERTIFICATE",
+       "and the certificate to show to it"},
+      {"--tls-key", Takes::kValue, "FILE", "$TIDEMARK_TLS_KEY", "and its key"},
       {"--help", Takes::kNothing, "", "", "show the verb's help"},
   };
   return *flags;
@@ -80,7 +104,7 @@ std::string HelpOf(const Verb& verb) {
   std::string out = absl::StrCat("tidemark ", verb.name);
   if (!verb.flags.empty()) absl::StrAppend(&out, " [FLAG...]");
   if (*verb.arguments != '\0') absl::StrAppend(&out, " ", verb.arguments);
-  absl::StrAppend(&out, ": ", verb.summary, "\n");
+  absl::StrAppend(&out, "\n  ", verb.summary, "\n");
   if (*verb.details != '\0') absl::StrAppend(&out, "\n", verb.details, "\n");
   if (!verb.flags.empty()) {
     absl::StrAppend(&out, "\nFlags:\n");

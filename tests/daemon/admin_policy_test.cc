@@ -49,7 +49,7 @@ TEST(AdminPolicy, ANewEntryStartsFromTheDefaultOfTheSameRequest) {
 TEST(AdminPolicy, TheWordAllMeansEveryClass) {
   const auto change = Merge("entries { name: 'chargpt' movable_classes: 'all' }");
   ASSERT_TRUE(change.ok());
-  EXPECT_TRUE(change->set[0].movable_classes.empty());
+  EXPECT_EQ(change->set[0].movable_classes.size(), 6u);
 }
 
 TEST(AdminPolicy, ReplaceAllForgetsFormerValues) {

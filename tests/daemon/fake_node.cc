@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
+#include "daemon/policy.h"
 
 namespace tidemark::daemon {
 namespace {
@@ -97,8 +98,8 @@ FakeNode::FakeNode() {
   snapshot_.reconnects_total = 1;
   snapshot_.devices = {MakeDevice(0, 3 * kGiB, kGiB), MakeDevice(1, 0, 0)};
   snapshot_.jobs = {MakeJob(1, "chargpt", 1), MakeJob(2, "finetune-7b", 2)};
+  policy_ = DefaultPolicy();
   policy_.generation = 4;
-  policy_.entries["default"].name = "default";
   PolicyEntry& chargpt = policy_.entries["chargpt"];
   chargpt.name = "chargpt";
   chargpt.level = Level::kAggressive;
