@@ -266,6 +266,10 @@ __attribute__((destructor)) void LeaveNode() {
   const std::string folder = NodePath();
   UnlinkTable();
   rmdir(folder.c_str());
+  // The default folder has a parent of ours; it goes when no other node is in it.
+  if (GetConfig().directory.empty()) {
+    rmdir(folder.substr(0, folder.find_last_of('/', folder.size() - 2)).c_str());
+  }
 }
 
 }  // namespace

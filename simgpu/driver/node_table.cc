@@ -35,15 +35,24 @@ int LockFile(int fd) {
   return done;
 }
 
-bool MakeFolders(const std::string& path, mode_t mode) {
+// 0, or the error of the first folder that cannot be made, which is named.
+int TryFolders(const std::string& path, mode_t mode, std::string* failed) {
   for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
-    std::string part = path.substr(0, slash);
-    if (mkdir(part.c_str(), mode) != 0 && errno != EEXIST) {
-      LogAlways("cannot make the node's folder %s: %s", part.c_str(), strerror(errno));
-      return false;
-    }
-    if (slash == std::string::npos) return true;
+    *failed = path.substr(0, slash);
+    if (mkdir(failed->c_str(), mode) != 0 && errno != EEXIST) return errno;
+    if (slash == std::string::npos) return 0;
   }
+}
+
+// A leaving process may remove a parent that was just there: then it is made again.
+bool MakeFolders(const std::string& path, mode_t mode) {
+  constexpr int kAttempts = 100;
+  std::string failed;
+  int error = ENOENT;
+  for (int i = 0; i < kAttempts && error == ENOENT; ++i) error = TryFolders(path, mode, &failed);
+  if (error == 0) return true;
+  LogAlways("cannot make the node's folder %s: %s", failed.c_str(), strerror(error));
+  return false;
 }
 
 bool HoldsDevices(const char* root) {
@@ -124,7 +133,9 @@ std::string NodeDirectory() {
       root + "/" + std::to_string(config.devices) + "x" + std::to_string(config.memory_bytes);
   if (!MakeFolders(path, 0700)) return "";
   struct stat info = {};
-  if (lstat(root.c_str(), &info) != 0 || !S_ISDIR(info.st_mode) || info.st_uid != geteuid()) {
+  // Gone again: the last process of another node was just leaving. OpenLocked makes it anew.
+  const bool gone = lstat(root.c_str(), &info) != 0 && errno == ENOENT;
+  if (!gone && (!S_ISDIR(info.st_mode) || info.st_uid != geteuid())) {
     LogAlways("%s belongs to somebody else; name another folder with the key directory",
               root.c_str());
     return "";
