@@ -32,7 +32,7 @@ class ChargptCase(unittest.TestCase):
         env["SIMGPU"] = f"{simgpu},directory={self.path('node')},report={self.path('report')}"
         env["LD_LIBRARY_PATH"] = str(BUILD / "simgpu")
         return subprocess.run([BUILD / "bin/chargpt", *flags], env=env, capture_output=True,
-                              text=True, timeout=240, check=False)
+                              text=True, timeout=600, check=False)
 
     def value(self, done, key):
         self.assertEqual(done.returncode, 0, done.stderr)
