@@ -12,6 +12,7 @@ namespace {
 // A device's queue is finite: a host that runs this far ahead waits.
 constexpr size_t kMaxQueued = 1024;
 constexpr double kFirstPollSeconds = 1e-6;
+constexpr uint32_t kMaxPollDoublings = 10;
 
 bool Overlaps(const Span& span, CUdeviceptr base, size_t bytes) {
   return span.base < base + bytes && base < span.base + std::max<size_t>(span.bytes, 1);
@@ -60,7 +61,6 @@ void Engine::Link(const NodePtr& before, const NodePtr& node) {
 NodePtr Engine::Add(Lane& lane, CUcontext context, uint64_t stream_id, Operation op,
                     const std::vector<NodePtr>& after, Lock& lock) {
   ++entries_;
-  poll_seconds_ = 0;
   timeline_.AdvanceTo(host_seconds_);
   auto node = std::make_shared<Node>();
   node->op = std::move(op);
@@ -150,7 +150,6 @@ void Engine::MarkNeeded(const std::vector<NodePtr>& targets, uint64_t mark) {
 
 void Engine::RunUntil(const std::vector<NodePtr>& targets, Lock& lock) {
   ++entries_;
-  poll_seconds_ = 0;
   const bool adversarial = GetConfig().adversarial;
   const uint64_t mark = ++mark_;
   uint64_t eighths = 0;  // how often work that nobody waits for runs too
@@ -192,13 +191,14 @@ bool Engine::Query(const NodePtr& node, Lock& lock) {
   }
   timeline_.AdvanceTo(host_seconds_);
   if (node->complete()) {
-    poll_seconds_ = 0;
     HostSaw(node);
     return true;
   }
   if (node->executed) {
-    poll_seconds_ = poll_seconds_ == 0 ? kFirstPollSeconds : 2 * poll_seconds_;
-    host_seconds_ += poll_seconds_;
+    // Asking the same again and again is waiting; asking about many things once is not.
+    const double wait = kFirstPollSeconds * static_cast<double>(uint64_t{1} << node->polls);
+    if (node->polls < kMaxPollDoublings) ++node->polls;
+    host_seconds_ += wait;
   } else if (!GetConfig().adversarial) {
     Pump(lock);  // a gate may have opened
   }

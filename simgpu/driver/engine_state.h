@@ -42,6 +42,7 @@ struct Node {
   uint32_t waiting_time = 0;
   uint64_t needed_mark = 0;
   double end_seconds = 0;
+  uint32_t polls = 0;           // fruitless questions about it
   std::vector<NodePtr> before;  // not yet executed ones, in adversarial order only
   std::vector<NodePtr> run_next;
   std::vector<NodePtr> time_next;
@@ -131,8 +132,7 @@ class Engine {
   uint64_t random_state_ = 0;
   bool random_ready_ = false;
   double host_seconds_ = 0;
-  double poll_seconds_ = 0;  // what the next fruitless question costs
-  uint64_t entries_ = 0;     // calls into the engine, to tell an idle host
+  uint64_t entries_ = 0;  // calls into the engine, to tell an idle host
   uint64_t entries_seen_ = 0;
   uint64_t illegal_accesses_ = 0;
 };

@@ -110,6 +110,29 @@ TEST(EngineTime, TimingMistakesAreRefused) {
   });
 }
 
+TEST(EngineTime, AskingAboutManyEventsIsNotWaitingForThem) {
+  InChild("order=eager", [] {
+    const CUstream stream = NewStream();
+    const CUevent start = NewEvent();
+    const CUevent end = NewEvent();
+    CUdeviceptr data = Allocate(64);
+    std::vector<CUevent> events;
+    EXPECT_CUDA(cuEventRecord(start, stream));
+    for (int i = 0; i < 60; ++i) {
+      EXPECT_CUDA(LaunchOn(stream, "slow", {&data}));
+      events.push_back(NewEvent());
+      EXPECT_CUDA(cuEventRecord(events.back(), stream));
+    }
+    for (const CUevent event : events) cuEventQuery(event);
+    EXPECT_CUDA(LaunchOn(stream, "slow", {&data}));
+    EXPECT_CUDA(cuEventRecord(end, stream));
+    EXPECT_CUDA(cuEventSynchronize(end));
+    float milliseconds = 0;
+    EXPECT_CUDA(cuEventElapsedTime(&milliseconds, start, end));
+    EXPECT_IN_CHILD(Near(milliseconds, 61.004));
+  });
+}
+
 TEST(EngineTime, VirtualTimeIsTheSameInEveryRun) {
   const auto run = [](const std::string& config) {
     return InChild(config + ",report=1", [] {
