@@ -9,33 +9,11 @@
 
 #include <atomic>
 
+#include "core/units.h"
 #include "interpose/log.h"
 
 namespace tidemark::interpose {
 namespace {
-
-struct Unit {
-  const char* name;
-  unsigned shift;
-};
-constexpr Unit kUnits[] = {{"", 0}, {"B", 0}, {"KiB", 10}, {"MiB", 20}, {"GiB", 30}, {"TiB", 40}};
-
-// Digits at `*text`; moves past them. False when there are none or the number does not fit.
-bool ParseNumber(const char** text, uint64_t* value) {
-  const char* at = *text;
-  uint64_t number = 0;
-  for (; *at >= '0' && *at <= '9'; ++at) {
-    uint64_t digit = static_cast<uint64_t>(*at - '0');
-    if (__builtin_mul_overflow(number, uint64_t{10}, &number) ||
-        __builtin_add_overflow(number, digit, &number)) {
-      return false;
-    }
-  }
-  if (at == *text) return false;
-  *text = at;
-  *value = number;
-  return true;
-}
 
 bool Parse(const char* text, OptionFlag* flag) {
   if (strcmp(text, "0") != 0 && strcmp(text, "1") != 0) return false;
@@ -52,7 +30,7 @@ bool Parse(const char* text, OptionText* value) {
 
 const char* Accepted(const OptionFlag&) { return "0 or 1"; }
 const char* Accepted(const OptionSize&) {
-  return "a number of bytes with KiB, MiB, GiB or TiB, or 1% to 100%";
+  return "a number of bytes above 0, with KiB, MiB, GiB or TiB, or a share up to 100%";
 }
 const char* Accepted(const OptionText&) { return "any text"; }
 
@@ -78,29 +56,25 @@ void Load(Options* options) {
 
 uint64_t OptionSize::Of(uint64_t whole_bytes) const {
   if (!given) return whole_bytes;
-  if (percent == 0) return bytes;
-  return whole_bytes / 100 * percent + whole_bytes % 100 * percent / 100;
+  if (share == 0) return bytes;
+  return static_cast<uint64_t>(share * static_cast<double>(whole_bytes) + 0.5);
 }
 
 bool ParseSize(const char* text, OptionSize* size) {
-  uint64_t number = 0;
-  if (!ParseNumber(&text, &number)) return false;
-  OptionSize parsed;
-  parsed.given = true;
-  if (strcmp(text, "%") == 0) {
-    if (number < 1 || number > 100) return false;
-    parsed.percent = static_cast<uint32_t>(number);
-    *size = parsed;
-    return true;
+  // Large enough that the share read back from it is exact to nine digits.
+  constexpr uint64_t kWhole = uint64_t{1} << 50;
+  core::Bytes bytes = 0;
+  const bool absolute = core::ParseBytes(text, 0, &bytes);
+  if (!absolute && !core::ParseBytes(text, kWhole, &bytes)) return false;
+  if (bytes == 0) return false;
+  *size = OptionSize();
+  size->given = true;
+  if (absolute) {
+    size->bytes = bytes;
+  } else {
+    size->share = static_cast<double>(bytes) / static_cast<double>(kWhole);
   }
-  for (const Unit& unit : kUnits) {
-    if (strcmp(text, unit.name) != 0) continue;
-    parsed.bytes = number << unit.shift;
-    if (number == 0 || parsed.bytes >> unit.shift != number) return false;
-    *size = parsed;
-    return true;
-  }
-  return false;
+  return true;
 }
 
 bool ParseOptions(const char* (*lookup)(const char*), Options* options, char* why,

@@ -14,8 +14,8 @@ namespace tidemark::interpose {
 
 // A memory size as people give it: bytes, or a share of something only known later.
 struct OptionSize {
-  uint64_t bytes = 0;    // set when percent is 0
-  uint32_t percent = 0;  // 1..100, of the device's (or host's) memory
+  uint64_t bytes = 0;  // set when share is 0
+  double share = 0;    // above 0 up to 1, of the device's (or host's) memory
   bool given = false;
   // The size in bytes when the whole is `whole_bytes`; `whole_bytes` when none was given.
   uint64_t Of(uint64_t whole_bytes) const;
@@ -33,7 +33,8 @@ struct Options {
 // The options of this process. `disable` is also set when a value was not understood.
 const Options& GetOptions();
 
-// Parses "4GiB", "512MiB", "1048576" or "40%". Returns false when `text` is neither.
+// Parses what core::ParseBytes does, "4GiB", "1.5 GiB", "1048576" or "40%". Returns false for
+// anything else and for nothing at all.
 bool ParseSize(const char* text, OptionSize* size);
 
 // Fills `options` by asking `lookup` (getenv's contract) for each variable. Returns true, or false

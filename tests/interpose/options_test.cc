@@ -30,12 +30,15 @@ TEST(OptionsTest, SizesAreBytesOrAShare) {
   EXPECT_EQ(size.Of(0), 1048576u);
   ASSERT_TRUE(ParseSize("40%", &size));
   EXPECT_EQ(size.Of(1000), 400u);
-  EXPECT_EQ(size.Of(~uint64_t{0}), ~uint64_t{0} / 100 * 40 + ~uint64_t{0} % 100 * 40 / 100);
+  ASSERT_TRUE(ParseSize("1.5GiB", &size));
+  EXPECT_EQ(size.Of(0), uint64_t{3} << 29);
+  ASSERT_TRUE(ParseSize("12.5%", &size));
+  EXPECT_EQ(size.Of(8000), 1000u);
 }
 
 TEST(OptionsTest, WhatIsNoSizeIsRefused) {
   OptionSize size;
-  for (const char* text : {"", "x", "0", "0%", "101%", "4GB", "4 GiB", "-1", "99999999999999999999",
+  for (const char* text : {"", "x", "0", "0%", "101%", "4Gi B", "-1", "99999999999999999999",
                            "17179869184TiB", "40%%", "GiB"}) {
     EXPECT_FALSE(ParseSize(text, &size)) << text;
   }
@@ -56,8 +59,8 @@ TEST(OptionsTest, BadValueIsNamedWithWhatIsAccepted) {
   environment = {{"TIDEMARK_HOST_BUDGET", "a lot"}};
   Options options;
   EXPECT_EQ(Parse(&options),
-            "TIDEMARK_HOST_BUDGET=a lot is not understood (accepted: a number of bytes with KiB, "
-            "MiB, GiB or TiB, or 1% to 100%)");
+            "TIDEMARK_HOST_BUDGET=a lot is not understood (accepted: a number of bytes above 0, "
+            "with KiB, MiB, GiB or TiB, or a share up to 100%)");
   environment = {{"TIDEMARK_DISABLE", "yes"}};
   EXPECT_EQ(Parse(&options), "TIDEMARK_DISABLE=yes is not understood (accepted: 0 or 1)");
 }
