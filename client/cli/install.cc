@@ -36,6 +36,10 @@ std::string PreloadLibrary() {
   return FirstThatExists({"lib/libtidemark_preload.so", "lib/tidemark/libtidemark_preload.so"});
 }
 
+std::string AliasLibrary() {
+  return FirstThatExists({"lib/libtidemark_alias.so", "lib/tidemark/libtidemark_alias.so"});
+}
+
 std::string SimgpuDirectory() {
   const std::string driver =
       FirstThatExists({"simgpu/libcuda.so.1", "lib/tidemark/simgpu/libcuda.so.1"});

@@ -99,6 +99,8 @@ std::string Prepare(const Invocation& call) {
     const std::string driver = RealDriver(Environment("LD_LIBRARY_PATH"));
     if (!driver.empty()) setenv("TIDEMARK_LIBCUDA", driver.c_str(), 1);
   }
+  const std::string alias = AliasLibrary();
+  if (!alias.empty()) PutFirst("LD_PRELOAD", alias);
   PutFirst("LD_PRELOAD", preload);
   return "";
 }
