@@ -25,7 +25,7 @@ DECLARATION = re.compile(r"\b(CUresult)\s+(cu[A-Z]\w*)\s*\(([^;{}]*)\)\s*;")
 
 
 def preprocess(compiler, header, flags):
-    command = [compiler, "-E", "-P", "-x", "c", *flags, header]
+    command = [compiler, "-E", "-P", "-x", "c", "-I", os.path.dirname(header), *flags, header]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         sys.exit(f"cuda_api.py: {' '.join(command)} failed: {done.stderr.strip()}")
