@@ -9,6 +9,7 @@ import sys
 import tempfile
 
 import call_cost
+import rmm_pool
 
 BENCHES = {"shim": "shim_bench", "calls": "call_cost"}
 
@@ -42,6 +43,7 @@ def main():
             code = subprocess.run([program], env=env, check=False).returncode
             if code != 0:
                 return code
+            rmm_pool.run(build, env)
     return 0
 
 
