@@ -1,6 +1,6 @@
-// Nanoseconds of an allocate/free pair of RMM's pool resource, with the sizes of shim_bench.cc, for the
-// table beside it. Compiled by rmm_pool.py against RMM's own headers, where its wheel can be had; not
-// part of the build. Threads: one.
+// Nanoseconds of an allocate/free pair of RMM's pool resource, with the sizes of shim_bench.cc, for
+// the table beside it. Compiled by rmm_pool.py against RMM's own headers, where its wheel can be
+// had; not part of the build. Threads: one.
 
 #include <algorithm>
 #include <chrono>
@@ -25,7 +25,8 @@ double Nanoseconds(std::chrono::steady_clock::time_point start) {
 
 int main() {
   rmm::mr::cuda_memory_resource device;
-  rmm::mr::pool_memory_resource<rmm::mr::cuda_memory_resource> pool(&device, 256u << 20, 512u << 20);
+  rmm::mr::pool_memory_resource<rmm::mr::cuda_memory_resource> pool(&device, 256u << 20,
+                                                                    512u << 20);
   std::vector<double> each;
   for (int batch = 0; batch < kBatches; ++batch) {
     const auto start = std::chrono::steady_clock::now();

@@ -1,4 +1,5 @@
-/* Is there a GPU that the CUDA driver can use? Prints its name and exits 0, or one sentence and 1. */
+/* Is there a GPU that the CUDA driver can use? Prints its name and exits 0, or one sentence and 1.
+ */
 #include <dlfcn.h>
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 // A plain CUDA program as nvcc 13 compiles it against the shared runtime: registers at start-up,
-// allocates, copies, launches with <<<>>>. One of its kernels has a host twin linked beside it under its
-// mangled name (nvcc_program_twin.cc), the other has none and holds GPU code only. Exits with the number
-// of steps that did not end as expected.
+// allocates, copies, launches with <<<>>>. One of its kernels has a host twin linked beside it
+// under its mangled name (nvcc_program_twin.cc), the other has none and holds GPU code only. Exits
+// with the number of steps that did not end as expected.
 
 #include <cuda_runtime.h>
 

@@ -69,7 +69,9 @@ enum class Kind { kNonFatal, kFatal, kSkip };
 class Reporter {
  public:
   Reporter(Kind kind, const char* file, int line, std::string what)
-      : kind_(kind), where_(std::string(file) + ":" + std::to_string(line)), what_(std::move(what)) {}
+      : kind_(kind),
+        where_(std::string(file) + ":" + std::to_string(line)),
+        what_(std::move(what)) {}
   void operator=(const Message& message) const {
     State& state = Global();
     std::cout << where_ << ": " << what_ << " " << message.str() << "\n";
@@ -94,7 +96,7 @@ std::string Show(const T& value) {
     return std::to_string(static_cast<long long>(value));
   } else if constexpr (std::is_null_pointer_v<T>) {
     return "nullptr";
-  } else if constexpr (requires(std::ostream& out) { out << value; }) {
+  } else if constexpr (requires(std::ostream & out) { out << value; }) {
     std::ostringstream out;
     out << value;
     return out.str();
@@ -123,11 +125,13 @@ inline int RunAll() {
     delete body;
     failures += state.failed;
     skips += state.skipped && !state.failed;
-    const char* verdict = state.failed ? "[  FAILED  ] " : state.skipped ? "[  SKIPPED ] " : "[       OK ] ";
+    const char* verdict = state.failed    ? "[  FAILED  ] "
+                          : state.skipped ? "[  SKIPPED ] "
+                                          : "[       OK ] ";
     std::cout << verdict << test.name << std::endl;
   }
-  std::cout << Global().cases.size() - failures - skips << " passed, " << failures << " failed, " << skips
-            << " skipped\n";
+  std::cout << Global().cases.size() - failures - skips << " passed, " << failures << " failed, "
+            << skips << " skipped\n";
   return failures == 0 ? 0 : 1;
 }
 
@@ -140,20 +144,19 @@ inline void InitGoogleTest(int*, char**) {}
 #define RUN_ALL_TESTS() ::testing::mini::RunAll()
 
 #define MINITEST_CLASS(suite, name) suite##_##name##_Test
-#define MINITEST_DEFINE(suite, name, parent)                                                      \
-  class MINITEST_CLASS(suite, name) : public parent {                                             \
-    void TestBody() override;                                                                     \
-  };                                                                                              \
-  [[maybe_unused]] static const bool suite##_##name##_registered =                                \
-      ::testing::mini::Register(#suite, #name, []() -> ::testing::Test* {                         \
-        return new MINITEST_CLASS(suite, name);                                                   \
-      });                                                                                         \
+#define MINITEST_DEFINE(suite, name, parent)                                                  \
+  class MINITEST_CLASS(suite, name) : public parent {                                         \
+    void TestBody() override;                                                                 \
+  };                                                                                          \
+  [[maybe_unused]] static const bool suite##_##name##_registered = ::testing::mini::Register( \
+      #suite, #name, []() -> ::testing::Test* { return new MINITEST_CLASS(suite, name); });   \
   void MINITEST_CLASS(suite, name)::TestBody()
 #define TEST(suite, name) MINITEST_DEFINE(suite, name, ::testing::Test)
 #define TEST_F(suite, name) MINITEST_DEFINE(suite, name, suite)
 
-#define MINITEST_REPORT(kind, what) \
-  ::testing::mini::Reporter(::testing::mini::Kind::kind, __FILE__, __LINE__, what) = ::testing::mini::Message()
+#define MINITEST_REPORT(kind, what)                                                  \
+  ::testing::mini::Reporter(::testing::mini::Kind::kind, __FILE__, __LINE__, what) = \
+      ::testing::mini::Message()
 #define MINITEST_TRUE(kind, leave, condition, expected) \
   if (condition) {                                      \
   } else                                                \
@@ -164,14 +167,14 @@ inline void InitGoogleTest(int*, char**) {}
 #define ASSERT_TRUE(c) MINITEST_TRUE(kFatal, return, (c), true)
 #define ASSERT_FALSE(c) MINITEST_TRUE(kFatal, return, !(c), false)
 
-#define MINITEST_COMPARE(kind, leave, op, a, b)                                                          \
-  if (auto minitest_text = [](const auto& x, const auto& y) -> std::string {                             \
-        if (x op y) return {};                                                                           \
-        return "expected " #a " " #op " " #b ", got " + ::testing::mini::Show(x) + " and " +             \
-               ::testing::mini::Show(y) + ";";                                                           \
-      }((a), (b));                                                                                       \
-      minitest_text.empty()) {                                                                           \
-  } else                                                                                                 \
+#define MINITEST_COMPARE(kind, leave, op, a, b)                                              \
+  if (auto minitest_text = [](const auto& x, const auto& y) -> std::string {                 \
+        if (x op y) return {};                                                               \
+        return "expected " #a " " #op " " #b ", got " + ::testing::mini::Show(x) + " and " + \
+               ::testing::mini::Show(y) + ";";                                               \
+      }((a), (b));                                                                           \
+      minitest_text.empty()) {                                                               \
+  } else                                                                                     \
     leave MINITEST_REPORT(kind, minitest_text)
 
 #define EXPECT_EQ(a, b) MINITEST_COMPARE(kNonFatal, , ==, a, b)
@@ -198,7 +201,8 @@ inline void InitGoogleTest(int*, char**) {}
 #define GTEST_SKIP() return MINITEST_REPORT(kSkip, "skipped:")
 #define MINITEST_JOIN2(a, b) a##b
 #define MINITEST_JOIN(a, b) MINITEST_JOIN2(a, b)
-#define SCOPED_TRACE(message) \
-  const ::testing::mini::Trace MINITEST_JOIN(minitest_trace, __LINE__)(::testing::mini::Message() << message)
+#define SCOPED_TRACE(message)                                                                     \
+  const ::testing::mini::Trace MINITEST_JOIN(minitest_trace, __LINE__)(::testing::mini::Message() \
+                                                                       << message)
 
 #endif  // TIDEMARK_TESTS_GPU_MINITEST_GTEST_H_
