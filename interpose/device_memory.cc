@@ -77,7 +77,8 @@ CUresult DeviceMemory::Allocate(Bytes bytes, CUcontext context, CUdeviceptr* add
   Block* block = TryPlace(bytes, false);
   if (block == nullptr) block = Grow(bytes);
   if (block == nullptr) {
-    ++counters_.ooms;
+    // During a capture the driver gets its turn, and says what the job hears.
+    if (!streams.capturing()) ++counters_.ooms;
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   block->last_use = launch_;

@@ -22,6 +22,9 @@ bool AllocateFor(const Guard& guard, CUdeviceptr* address, size_t bytes, CUresul
     MutexLock lock(&memory->mutex);
     if (memory->broken()) return false;
     *result = memory->Allocate(bytes, context, address);
+    // A capture forbids waiting for freed ranges and making room. Only the driver can say whether
+    // the capture's mode allows this allocation; what it gives is counted as passed through.
+    if (*result == CUDA_ERROR_OUT_OF_MEMORY && memory->streams.capturing()) return false;
   }
   process->PublishSometimes();
   return true;
