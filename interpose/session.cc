@@ -43,6 +43,8 @@ struct Session::Reply {
   }
 };
 
+IdList::~IdList() { free(ids_); }
+
 bool IdList::Add(uint64_t id) {
   if (size_ == capacity_) {
     const uint32_t capacity = capacity_ == 0 ? 256 : 2 * capacity_;

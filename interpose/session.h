@@ -37,6 +37,10 @@ enum class Answer {
 // Ids of chunks that one (device, place) holds; grows, swap-removes.
 class IdList {
  public:
+  IdList() = default;
+  ~IdList();
+  IdList(const IdList&) = delete;
+  IdList& operator=(const IdList&) = delete;
   bool Add(uint64_t id);
   bool Remove(uint64_t id);
   uint32_t size() const { return size_; }
