@@ -75,6 +75,8 @@ class Stack:
         return env
 
     def start_daemon(self, *flags):
+        """Starts tidemarkd; one that this stack still runs is ended first."""
+        self.kill_daemon(signal.SIGTERM)
         log = open(self.directory / "tidemarkd.log", "ab")
         self.daemon = subprocess.Popen(
             [self.binary("tidemarkd"), "--socket", str(self.socket), "--state_dir",
