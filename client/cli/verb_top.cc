@@ -43,12 +43,11 @@ int Live(const Invocation& call, absl::Duration interval) {
   struct sigaction stop = {};
   stop.sa_handler = Stop;
   for (int signal : {SIGINT, SIGTERM, SIGHUP}) sigaction(signal, &stop, nullptr);
-  int failed = kOk;
   {
     Screen screen;
     v1::GetNodeResponse before;
     absl::Time then = absl::Now();
-    while (!g_stop && failed == kOk) {
+    while (!g_stop) {
       v1::GetNodeResponse node;
       const grpc::Status status = Connect(call)->GetNode(Deadline().get(), {}, &node);
       if (!status.ok() && !g_stop) {

@@ -5,12 +5,11 @@
 #include <cstring>
 
 #include "simgpu/runtime/call.h"
+#include "simgpu/runtime/launch_config.h"
 #include "simgpu/runtime/registry.h"
 
 namespace simgpu::runtime {
 namespace {
-
-CUfunction AsFunction(CUkernel kernel) { return reinterpret_cast<CUfunction>(kernel); }
 
 struct AttributeReader {
   const Driver& d;
@@ -122,17 +121,7 @@ int Clusters(const Driver& d, ClusterQuery query, int* out, const void* function
   CUkernel kernel = nullptr;
   if (config == nullptr) return cudaErrorInvalidValue;
   if (int code = FindKernel(d, function, &kernel)) return code;
-  CUlaunchConfig asked = {};
-  asked.gridDimX = config->gridDim.x;
-  asked.gridDimY = config->gridDim.y;
-  asked.gridDimZ = config->gridDim.z;
-  asked.blockDimX = config->blockDim.x;
-  asked.blockDimY = config->blockDim.y;
-  asked.blockDimZ = config->blockDim.z;
-  asked.sharedMemBytes = static_cast<unsigned>(config->dynamicSmemBytes);
-  asked.hStream = config->stream;
-  asked.attrs = reinterpret_cast<CUlaunchAttribute*>(config->attrs);
-  asked.numAttrs = config->numAttrs;
+  CUlaunchConfig asked = DriverConfig(*config);
   return query(out, AsFunction(kernel), &asked);
 }
 

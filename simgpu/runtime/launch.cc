@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include "simgpu/runtime/call.h"
+#include "simgpu/runtime/launch_config.h"
 #include "simgpu/runtime/registry.h"
 
 namespace simgpu::runtime {
@@ -26,7 +27,6 @@ struct Pushed {
 thread_local Pushed pushed;
 
 // The driver takes a kernel that belongs to no context where it takes a function.
-CUfunction AsFunction(CUkernel kernel) { return reinterpret_cast<CUfunction>(kernel); }
 
 int LaunchKernel(const Driver& d, CUkernel kernel, const Shape& shape, void** args) {
   return d.cuLaunchKernel(AsFunction(kernel), shape.grid.x, shape.grid.y, shape.grid.z,
@@ -81,17 +81,7 @@ int LaunchConfigured(const Driver& d, const cudaLaunchConfig_t* config, const vo
   if (config == nullptr) return cudaErrorInvalidValue;
   if (int code = FindKernel(d, function, &kernel)) return code;
   if (IsImpossible(config->gridDim, config->blockDim)) return cudaErrorInvalidConfiguration;
-  CUlaunchConfig driver_config = {};
-  driver_config.gridDimX = config->gridDim.x;
-  driver_config.gridDimY = config->gridDim.y;
-  driver_config.gridDimZ = config->gridDim.z;
-  driver_config.blockDimX = config->blockDim.x;
-  driver_config.blockDimY = config->blockDim.y;
-  driver_config.blockDimZ = config->blockDim.z;
-  driver_config.sharedMemBytes = static_cast<unsigned>(config->dynamicSmemBytes);
-  driver_config.hStream = config->stream;
-  driver_config.attrs = reinterpret_cast<CUlaunchAttribute*>(config->attrs);
-  driver_config.numAttrs = config->numAttrs;
+  CUlaunchConfig driver_config = DriverConfig(*config);
   return d.cuLaunchKernelEx(&driver_config, AsFunction(kernel), args, nullptr);
 }
 
