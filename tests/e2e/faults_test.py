@@ -15,7 +15,7 @@ class JobDies(StackCase):
         for _ in range(6):
             job = self.stack.start_job(tiny(self.stack), budget=budget_of(40), name="victim")
             for _ in range(rng.randrange(1, 4)):
-                job.stdout.readline()
+                self.stack.read_line(job)
             # `tidemark run` passes the signal's fate on; the job itself is its child or itself.
             self.kill_tree(job)
             self.wait_until(lambda: not self.leased(), 20)
@@ -55,7 +55,7 @@ class DaemonDies(StackCase):
         job = self.stack.start_job(tiny(self.stack), budget=budget, name="survivor")
         seen = []
         while len(seen) < step and job.poll() is None:
-            line = job.stdout.readline()
+            line = self.stack.read_line(job)
             if line.startswith("step"):
                 seen.append(line)
         self.stack.kill_daemon(signal.SIGKILL)
@@ -72,7 +72,7 @@ class DaemonDies(StackCase):
     def test_job_finishes_when_the_daemon_is_killed_for_good(self):
         self.stack.start_daemon()
         job = self.stack.start_job(tiny(self.stack), budget=budget_of(40))
-        job.stdout.readline()
+        self.stack.read_line(job)
         self.stack.kill_daemon(signal.SIGKILL)
         self.assert_same_bits(self.stack.finish_job(job))
 
@@ -81,7 +81,7 @@ class DaemonDies(StackCase):
         flags = ("--steps", "12")
         bare(*flags)
         job = self.stack.start_job(tiny(self.stack, *flags), budget=budget_of(40, *flags), name="agree")
-        job.stdout.readline()
+        self.stack.read_line(job)
         self.stack.kill_daemon(signal.SIGKILL)
         self.stack.start_daemon()
 

@@ -46,7 +46,7 @@ class Seeds(StackCase):
                 rng = random.Random(seed)
                 job = stack.start_job(tiny(stack, *FLAGS), budget=budget, name="seeded")
                 for _ in range(rng.randrange(0, 3)):
-                    job.stdout.readline()
+                    stack.read_line(job)
                 stack.kill_daemon(signal.SIGKILL)
                 if rng.random() < 0.7:
                     stack.start_daemon()

@@ -125,11 +125,29 @@ class Stack:
         process = subprocess.Popen(argv, env=self.environment(spec, **env), stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True)
         process.report = report
+        process.heard = ""
         return process
+
+    @staticmethod
+    def read_line(process):
+        """The job's next line of output, "" at its end. finish_job() returns it again.
+
+        Reads byte by byte: process.stdout.readline() would take more than a line from the pipe into
+        a buffer that communicate() does not look at.
+        """
+        line = b""
+        while not line.endswith(b"\n"):
+            byte = os.read(process.stdout.fileno(), 1)
+            if not byte:
+                break
+            line += byte
+        process.heard += line.decode()
+        return line.decode()
 
     def finish_job(self, process, timeout=300):
         try:
             stdout, stderr = process.communicate(timeout=timeout)
+            stdout = process.heard + stdout
         except subprocess.TimeoutExpired:
             process.kill()
             stdout, stderr = process.communicate()
