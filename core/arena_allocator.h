@@ -63,6 +63,8 @@ class ArenaAllocator {
   // address on ties. False: the arena's addresses are used up, or host memory is.
   bool PlanExtension(Bytes bytes, Extension* extension);
 
+  // Makes sure that `count` marks in a row succeed where the chunks allow it. False: out of memory.
+  bool ReserveMarks(ChunkIndex count) { return pool_.Reserve(static_cast<int>(count) * 2 + 2); }
   // `chunk` was unmapped and wholly free, and is mapped now. False: out of host memory, not
   // recorded. The table's state is set by the caller.
   bool MarkMapped(ChunkIndex chunk);
@@ -76,6 +78,7 @@ class ArenaAllocator {
   // Blocks in address order, all states; for walks by the owner.
   Block* first() const { return first_; }
 
+  Bytes requested() const { return requested_; }
   // The sums alone, at no cost; Stats() also walks the blocks.
   AllocatorStats Totals() const;
   AllocatorStats Stats(FenceId passed) const;

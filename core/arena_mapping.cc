@@ -66,7 +66,7 @@ void ArenaAllocator::Consider(Bytes offset, Bytes size, Extension* best, Bytes* 
 }
 
 bool ArenaAllocator::MarkMapped(ChunkIndex chunk) {
-  if (!pool_.Reserve(kNodesPerCall)) return false;
+  if (!ReserveMarks(1)) return false;
   const Bytes offset = Bytes{chunk} * kChunkBytes;
   Block* block = BlockAt(offset);
   if (!FreeInGeneral(block) || block->mapped) return false;
@@ -79,7 +79,7 @@ bool ArenaAllocator::MarkMapped(ChunkIndex chunk) {
 }
 
 bool ArenaAllocator::MarkUnmapped(ChunkIndex chunk) {
-  if (!pool_.Reserve(kNodesPerCall)) return false;
+  if (!ReserveMarks(1)) return false;
   FoldCache();
   const Bytes offset = Bytes{chunk} * kChunkBytes;
   Block* block = BlockAt(offset);

@@ -15,6 +15,9 @@ using LaunchNumber = uint64_t;  // order of work as the gate saw it; 0: never
 // A point in the order of work of one device. Waiting for a fence includes all smaller ones, so two
 // fences merge into the larger one. 0: nothing to wait for.
 using FenceId = uint64_t;
+// The owner's number of a stream. kAnyStream: not known, or several.
+using StreamId = uint32_t;
+inline constexpr StreamId kAnyStream = 0;
 
 inline constexpr Bytes kKiB = Bytes{1} << 10;
 inline constexpr Bytes kMiB = Bytes{1} << 20;

@@ -1,0 +1,185 @@
+// Implementation of core/arena.h. Threads: as the header says.
+
+#include "core/arena.h"
+
+namespace tidemark::core {
+
+bool Arena::Init(ChunkIndex chunks, const ArenaSeam& seam, const ArenaOptions& options) {
+  seam_ = seam;
+  options_ = options;
+  return table_.Init(chunks) && allocator_.Init(&table_);
+}
+
+Block* Arena::Allocate(Bytes bytes, StreamId stream) {
+  Block* block = Place(bytes, stream, false);
+  if (block == nullptr && Extend(bytes, false)) block = Place(bytes, stream, false);
+  if (block == nullptr && Settle()) {
+    block = Place(bytes, stream, false);
+    if (block == nullptr && Extend(bytes, true)) block = Place(bytes, stream, false);
+  }
+  if (block == nullptr) block = Place(bytes, stream, true);
+  if (block == nullptr) return nullptr;
+  const Bytes requested = allocator_.requested();
+  if (requested > peak_requested_) peak_requested_ = requested;
+  return block;
+}
+
+void Arena::Free(Block* block, StreamId stream, FenceId fence) {
+  (void)stream;
+  if (fence > newest_) newest_ = fence;
+  allocator_.Free(block, fence);
+}
+
+Block* Arena::Place(Bytes bytes, StreamId stream, bool anywhere) {
+  Block* block = allocator_.Allocate(bytes, passed_, anywhere);
+  if (block == nullptr || block->fence <= passed_) return block;
+  ++counters_.ordered_fences;
+  if (seam_.order(seam_.owner, stream, block->fence)) return block;
+  allocator_.Free(block, block->fence);
+  return nullptr;
+}
+
+// Within the slack new chunks come first, beyond it free chunks from elsewhere do.
+bool Arena::Extend(Bytes bytes, bool settled) {
+  Extension extension;
+  if (!allocator_.PlanExtension(bytes, &extension)) return false;
+  const Bytes allowed =
+      (peak_requested_ > allocator_.requested() + bytes ? peak_requested_
+                                                        : allocator_.requested() + bytes) /
+      1000 * (1000 + options_.slack_permille);
+  const ChunkIndex slots = static_cast<ChunkIndex>(RoundUp(allowed, kChunkBytes) / kChunkBytes);
+  ChunkIndex fresh = seam_.available(seam_.owner);
+  const ChunkIndex within = slots > mapped() ? slots - mapped() : 0;
+  ChunkIndex wanted = extension.missing;
+  wanted -= wanted < within ? wanted : within;
+  if (fresh < extension.missing && extension.missing - fresh > wanted) {
+    wanted = extension.missing - fresh;
+  }
+  const ChunkIndex moved = wanted == 0 ? 0 : Stitch(wanted, extension);
+  fresh += moved;
+  // What cannot be had without waiting is not worth trying before the wait.
+  if (fresh < extension.missing && !settled) return false;
+  return MapExtension(extension);
+}
+
+ChunkIndex Arena::Stitch(ChunkIndex count, const Extension& keep) {
+  ChunkIndex moved = 0;
+  ChunkIndex below = table_.high_water();
+  Range range;
+  while (moved < count && NextFree(below, count - moved, &keep, &range)) {
+    below = range.first;
+    if (UnmapRange(range)) moved += range.count;
+  }
+  counters_.stitched += moved;
+  if (moved > counters_.largest_stitch) counters_.largest_stitch = moved;
+  return moved;
+}
+
+// The highest run of at most `most` wholly free chunks below `below`, outside `keep`.
+bool Arena::NextFree(ChunkIndex below, ChunkIndex most, const Extension* keep, Range* range) const {
+  ChunkIndex count = 0;
+  ChunkIndex chunk = below;
+  while (chunk > 0 && count < most) {
+    --chunk;
+    const bool kept = keep != nullptr && chunk >= keep->first && chunk - keep->first < keep->count;
+    const bool free = !kept && table_.state(chunk) != ChunkState::kUnmapped &&
+                      table_.live(chunk) == 0 && allocator_.FenceOf(chunk) <= passed_;
+    if (free) {
+      *range = {chunk, ++count};
+    } else if (count != 0) {
+      break;
+    }
+  }
+  return count != 0;
+}
+
+// All of the extension or, of what was unmapped before, nothing.
+bool Arena::MapExtension(const Extension& extension) {
+  const ChunkIndex end = extension.first + extension.count;
+  ChunkIndex chunk = extension.first;
+  while (chunk < end) {
+    Range range = {chunk, 0};
+    while (chunk < end && table_.state(chunk) == ChunkState::kUnmapped) ++chunk, ++range.count;
+    if (range.count == 0) {
+      ++chunk;
+    } else if (!MapRange(range)) {
+      UndoMaps();
+      return false;
+    }
+  }
+  undo_.Clear();
+  return true;
+}
+
+bool Arena::MapRange(Range range) {
+  if (!undo_.Reserve(undo_.size() + 1) || !allocator_.ReserveMarks(range.count)) return false;
+  if (!seam_.map(seam_.owner, range.first, range.count)) return false;
+  for (ChunkIndex i = range.first; i < range.first + range.count; ++i) {
+    allocator_.MarkMapped(i);
+    table_.SetState(i, ChunkState::kDevice);
+  }
+  (void)undo_.Append(range);
+  counters_.mapped += range.count;
+  return true;
+}
+
+// A range that cannot be taken back stays mapped and free: a hole for the next request.
+void Arena::UndoMaps() {
+  for (size_t i = undo_.size(); i-- > 0;) {
+    if (UnmapRange(undo_[i])) counters_.undone += undo_[i].count;
+  }
+  undo_.Clear();
+}
+
+bool Arena::UnmapRange(Range range) {
+  if (!allocator_.ReserveMarks(range.count)) return false;
+  if (!seam_.unmap(seam_.owner, range.first, range.count)) return false;
+  for (ChunkIndex i = range.first; i < range.first + range.count; ++i) {
+    allocator_.MarkUnmapped(i);
+    table_.SetState(i, ChunkState::kUnmapped);
+  }
+  counters_.unmapped += range.count;
+  return true;
+}
+
+ChunkIndex Arena::Release(ChunkIndex count) {
+  allocator_.FoldCache();
+  ChunkIndex released = 0;
+  ChunkIndex below = table_.high_water();
+  Range range;
+  while (released < count && NextFree(below, count - released, nullptr, &range)) {
+    below = range.first;
+    if (UnmapRange(range)) released += range.count;
+  }
+  return released;
+}
+
+bool Arena::Settle() {
+  if (newest_ <= passed_) return false;
+  ++counters_.settled_fences;
+  const FenceId before = passed_;
+  Passed(seam_.settle(seam_.owner, newest_));
+  return passed_ > before;
+}
+
+ChunkIndex Arena::FreeChunks() const {
+  ChunkIndex count = 0;
+  for (ChunkIndex i = 0; i < table_.high_water(); ++i) {
+    if (table_.state(i) != ChunkState::kUnmapped && table_.live(i) == 0) ++count;
+  }
+  return count;
+}
+
+ChunkIndex Arena::Decay() {
+  const ChunkIndex now = FreeChunks();
+  const ChunkIndex idle = now < idle_ ? now : idle_;
+  idle_ = now;
+  return idle == 0 ? 0 : Release((idle + 1) / 2);
+}
+
+void Arena::Pin(Block* block, PinReason reason) {
+  const ChunkIndex last = LastChunkOf(block->offset, block->size);
+  for (ChunkIndex i = ChunkOf(block->offset); i <= last; ++i) table_.Pin(i, reason);
+}
+
+}  // namespace tidemark::core

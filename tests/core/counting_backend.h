@@ -1,0 +1,111 @@
+// The owner's side of core/arena.h without a device: counts chunks and calls, has a capacity, keeps
+// which slots are mapped, and fails any one call on demand. For tests and for replaying recorded
+// allocation sequences:
+//
+//   CountingBackend backend(capacity_in_chunks);
+//   Arena arena;
+//   arena.Init(slots, backend.Seam());          // slots: addresses, several times the capacity
+//   Block* block = arena.Allocate(bytes);       // null: out of memory at this capacity
+//   arena.Free(block);
+//   backend.peak_held();                        // physical chunks; arena.counters().stitched:
+//   remaps
+//
+// Threads: one.
+
+#ifndef TIDEMARK_TESTS_CORE_COUNTING_BACKEND_H_
+#define TIDEMARK_TESTS_CORE_COUNTING_BACKEND_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "core/arena.h"
+
+namespace tidemark::core {
+
+class CountingBackend {
+ public:
+  explicit CountingBackend(ChunkIndex capacity) : capacity_(capacity) {}
+  CountingBackend(const CountingBackend&) = delete;
+  CountingBackend& operator=(const CountingBackend&) = delete;
+
+  ArenaSeam Seam() {
+    ArenaSeam seam;
+    seam.owner = this;
+    seam.map = [](void* owner, ChunkIndex first, ChunkIndex count) {
+      return Self(owner)->Map(first, count);
+    };
+    seam.unmap = [](void* owner, ChunkIndex first, ChunkIndex count) {
+      return Self(owner)->Unmap(first, count);
+    };
+    seam.available = [](void* owner) { return Self(owner)->capacity_ - Self(owner)->mapped_; };
+    seam.order = [](void* owner, StreamId stream, FenceId fence) {
+      return Self(owner)->Order(stream, fence);
+    };
+    seam.settle = [](void* owner, FenceId fence) { return Self(owner)->Settle(fence); };
+    return seam;
+  }
+
+  // Chunks mapped or kept for the next map: what the device has given away.
+  ChunkIndex held() const { return mapped_ + reserve_; }
+  ChunkIndex peak_held() const { return peak_held_; }
+  ChunkIndex mapped() const { return mapped_; }
+  bool IsMapped(ChunkIndex chunk) const { return chunk < slots_.size() && slots_[chunk] != 0; }
+  void LetReserveGo() { reserve_ = 0; }
+  // Calls so far that may fail: map, unmap, order, settle.
+  uint64_t calls() const { return calls_; }
+  // Call number `call`, counted from 0, fails.
+  void FailCall(uint64_t call) { fail_at_ = call; }
+  // A call that the seam forbids was made: mapping what is mapped, unmapping what is not.
+  bool misused() const { return misused_; }
+  // The largest fence that was waited for.
+  FenceId settled() const { return settled_; }
+
+ private:
+  static CountingBackend* Self(void* owner) { return static_cast<CountingBackend*>(owner); }
+  bool Fails() { return calls_++ == fail_at_; }
+
+  bool Map(ChunkIndex first, ChunkIndex count) {
+    if (Fails() || count > capacity_ - mapped_) return false;
+    if (slots_.size() < first + count) slots_.resize(first + count);
+    for (ChunkIndex i = first; i < first + count; ++i) {
+      if (slots_[i] != 0) misused_ = true;
+      slots_[i] = 1;
+    }
+    mapped_ += count;
+    reserve_ -= reserve_ < count ? reserve_ : count;
+    if (held() > peak_held_) peak_held_ = held();
+    return true;
+  }
+  bool Unmap(ChunkIndex first, ChunkIndex count) {
+    if (Fails()) return false;
+    for (ChunkIndex i = first; i < first + count; ++i) {
+      if (!IsMapped(i)) {
+        misused_ = true;
+        return false;
+      }
+      slots_[i] = 0;
+    }
+    mapped_ -= count;
+    reserve_ += count;
+    return true;
+  }
+  bool Order(StreamId, FenceId) { return !Fails(); }
+  FenceId Settle(FenceId fence) {
+    if (!Fails()) settled_ = fence;
+    return settled_;
+  }
+
+  ChunkIndex capacity_;
+  ChunkIndex mapped_ = 0;
+  ChunkIndex reserve_ = 0;
+  ChunkIndex peak_held_ = 0;
+  uint64_t calls_ = 0;
+  uint64_t fail_at_ = ~uint64_t{0};
+  FenceId settled_ = 0;
+  bool misused_ = false;
+  std::vector<uint8_t> slots_;
+};
+
+}  // namespace tidemark::core
+
+#endif  // TIDEMARK_TESTS_CORE_COUNTING_BACKEND_H_
