@@ -2,6 +2,8 @@
 
 #include "core/arena.h"
 
+#include <algorithm>
+
 namespace tidemark::core {
 
 bool Arena::Init(ChunkIndex chunks, const ArenaSeam& seam, const ArenaOptions& options) {
@@ -43,11 +45,10 @@ Block* Arena::Place(Bytes bytes, StreamId stream, bool anywhere) {
 bool Arena::Extend(Bytes bytes, bool settled) {
   Extension extension;
   if (!allocator_.PlanExtension(bytes, &extension)) return false;
-  const Bytes allowed =
-      (peak_requested_ > allocator_.requested() + bytes ? peak_requested_
-                                                        : allocator_.requested() + bytes) /
-      1000 * (1000 + options_.slack_permille);
-  const ChunkIndex slots = static_cast<ChunkIndex>(RoundUp(allowed, kChunkBytes) / kChunkBytes);
+  const Bytes demand = std::max(peak_requested_, allocator_.requested() + bytes);
+  const Bytes allowed = demand + demand / 1000 * options_.slack_permille;
+  const auto slots = static_cast<ChunkIndex>(
+      std::max(allowed / kChunkBytes, RoundUp(demand, kChunkBytes) / kChunkBytes));
   ChunkIndex fresh = seam_.available(seam_.owner);
   const ChunkIndex within = slots > mapped() ? slots - mapped() : 0;
   ChunkIndex wanted = extension.missing;
