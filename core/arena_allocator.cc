@@ -75,7 +75,7 @@ void ArenaAllocator::MakeLive(Block* block, Bytes requested) {
   block->state = Block::State::kLive;
   block->requested = requested;
   block->last_use = 0;
-  block->tag = 0;
+  block->tag = block->owner = 0;
   requested_ += requested;
   allocated_ += block->size;
   ++live_buffers_;

@@ -19,7 +19,8 @@ struct Block {
   Bytes requested = 0;        // live: what the caller asked for
   FenceId fence = 0;          // free or cached: streams may use it until this passed
   LaunchNumber last_use = 0;  // live
-  uint64_t tag = 0;           // live: the caller's own
+  uint64_t tag = 0;           // live: the caller's own, and a second word of his
+  uint64_t owner = 0;
   Block* previous = nullptr;  // neighbours in address order
   Block* next = nullptr;
   Block* left = nullptr;  // in the tree; links of the cached or the unmapped list

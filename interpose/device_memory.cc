@@ -27,6 +27,9 @@ constexpr Bytes kArenaSmallest = Bytes{16} << 30;
 constexpr int64_t kDecayNs = 1000000000;
 constexpr int64_t kPatienceNs = 2000000000;
 constexpr uint64_t kReserveFloor = 64;  // chunks: one lease
+// Ids of buffers: apart from the driver's own, which count from one, and from other devices'.
+constexpr uint64_t kFirstId = uint64_t{1} << 62;
+constexpr int kDeviceIdBits = 48;
 
 }  // namespace
 
@@ -70,7 +73,7 @@ void DeviceMemory::SetBudgets(Bytes device_bytes, Bytes host_bytes) {
   supply_.SetBudget(Place::kHost, host_bytes);
 }
 
-CUresult DeviceMemory::Allocate(Bytes bytes, CUcontext context, CUdeviceptr* address) {
+CUresult DeviceMemory::Allocate(Bytes bytes, CUcontext context, CUdeviceptr* address, bool pooled) {
   NoteContext(context);
   FollowPolicy();
   streams.Poll();
@@ -82,6 +85,8 @@ CUresult DeviceMemory::Allocate(Bytes bytes, CUcontext context, CUdeviceptr* add
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   block->last_use = launch_;
+  block->tag = (kFirstId | static_cast<uint64_t>(device_) << kDeviceIdBits) + ++next_id_;
+  block->owner = pooled ? 0 : reinterpret_cast<uint64_t>(context);
   *address = base_ + block->offset;
   ++counters_.allocations;
   return CUDA_SUCCESS;
@@ -228,7 +233,8 @@ bool DeviceMemory::Free(CUdeviceptr address) {
   Block* block = allocator_.Find(address - base_);
   if (block == nullptr || AddressOf(block) != address) return false;
   const core::AllocatorStats stats = allocator_.Totals();
-  if (stats.allocated > counters_.peak_active) counters_.peak_active = stats.allocated;
+  const Bytes active = OnDevice(stats.allocated);
+  if (active > counters_.peak_active) counters_.peak_active = active;
   if (stats.requested > counters_.peak_requested) counters_.peak_requested = stats.requested;
   tables.Drop(address);
   // Work of peers is not in our streams' events; the driver's own free would wait as well.
@@ -254,6 +260,14 @@ void DeviceMemory::MemInfo(size_t* free_bytes, size_t* total_bytes) {
   const Bytes used = allocator_.Totals().allocated + passed_through_;
   *total_bytes = total;
   *free_bytes = used < total ? (total - used) / kChunkBytes * kChunkBytes : 0;
+  // Nobody but the driver knows what other processes took. A daemon does, and says so by the
+  // budget.
+  size_t left = 0, ignored = 0;
+  if (session_->attached() || driver_->cuMemGetInfo(&left, &ignored) != CUDA_SUCCESS) return;
+  const Bytes held = supply_.held(Place::kDevice) * kChunkBytes;
+  const Bytes live = allocator_.Totals().allocated;
+  const Bytes reachable = left + (held > live ? held - live : 0);
+  if (reachable < *free_bytes) *free_bytes = reachable / kChunkBytes * kChunkBytes;
 }
 
 void DeviceMemory::CountPassedThrough(Bytes bytes, int sign) {
@@ -263,6 +277,26 @@ void DeviceMemory::CountPassedThrough(Bytes bytes, int sign) {
     passed_through_ -= bytes < passed_through_ ? bytes : passed_through_;
   }
   supply_.SetPassedThrough(passed_through_);
+}
+
+void DeviceMemory::CountHost(Bytes bytes, int sign) {
+  if (sign > 0) {
+    host_passed_through_ += bytes;
+  } else {
+    host_passed_through_ -= bytes < host_passed_through_ ? bytes : host_passed_through_;
+  }
+}
+
+void DeviceMemory::CountGraphMemory() {
+  cuuint64_t reserved = 0;
+  if (driver_->cuDeviceGetGraphMemAttribute == nullptr ||
+      driver_->cuDeviceGetGraphMemAttribute(device_, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT,
+                                            &reserved) != CUDA_SUCCESS) {
+    return;
+  }
+  CountPassedThrough(graph_memory_, -1);
+  CountPassedThrough(reserved, +1);
+  graph_memory_ = reserved;
 }
 
 void DeviceMemory::NoteContext(CUcontext context) {
@@ -287,19 +321,28 @@ void DeviceMemory::DropContext(CUcontext context) {
   }
   streams.DropContext(context);
   mover_.Forget();
+  context_broken_ = false;
+  DropBuffersOf(context);
   if (context_count_ == 0) DropEverything();
 }
 
-void DeviceMemory::DropEverything() {
+void DeviceMemory::DropBuffersOf(CUcontext context) {
+  // Other contexts may still be at work on what freed memory is given to next.
+  const core::FenceId fence = context == nullptr ? 0 : streams.open_epoch();
   for (Block* block = allocator_.first(); block != nullptr;) {
     Block* next = block->next;
-    if (block->state == Block::State::kLive) {
+    if (block->state == Block::State::kLive &&
+        (context == nullptr || ContextOf(block) == context)) {
       tables.Drop(AddressOf(block));
-      allocator_.Free(block, 0);
+      allocator_.Free(block, fence);
       next = allocator_.first();  // freeing may fold neighbours away
     }
     block = next;
   }
+}
+
+void DeviceMemory::DropEverything() {
+  DropBuffersOf(nullptr);
   Chunk chunk;
   while (UnmapFreeChunk(nullptr, &chunk)) supply_.Put(Place::kDevice, chunk);
 }
@@ -347,7 +390,7 @@ void DeviceMemory::FillCounters(tm_wire_counters_device* out) {
   *out = tm_wire_counters_device();
   out->requested_bytes = stats.requested;
   out->allocated_bytes = stats.allocated;
-  out->active_bytes = stats.allocated + stats.waiting;
+  out->active_bytes = OnDevice(stats.allocated + stats.waiting);
   out->reserved_bytes = supply_.held(Place::kDevice) * kChunkBytes;
   out->host_resident_bytes = table_.host_chunks() * kChunkBytes;
   out->pinned_bytes = table_.pinned_chunks() * kChunkBytes;
@@ -377,6 +420,8 @@ void DeviceMemory::FillCounters(tm_wire_counters_device* out) {
   out->launches_total = launch_;
   out->ooms_total = c.ooms;
   out->hash_mismatches_total = mover_.mismatches();
+  out->passed_through_bytes = passed_through_;
+  out->host_passed_through_bytes = host_passed_through_;
 }
 
 bool DeviceMemory::Validate() const {

@@ -51,13 +51,22 @@ class DeviceMemory {
   CUdevice device() const { return device_; }
 
   // ---- Allocation. Codes are what the job gets.
-  CUresult Allocate(core::Bytes bytes, CUcontext context, CUdeviceptr* address);
+  // `pooled` memory (stream-ordered) outlives the context it was allocated in.
+  CUresult Allocate(core::Bytes bytes, CUcontext context, CUdeviceptr* address,
+                    bool pooled = false);
   // False: `address` is no live buffer's base.
   bool Free(CUdeviceptr address);
   core::Block* Find(CUdeviceptr address) const { return allocator_.Find(address - base_); }
   CUdeviceptr AddressOf(const core::Block* block) const { return base_ + block->offset; }
   void MemInfo(size_t* free_bytes, size_t* total_bytes);
   void CountPassedThrough(core::Bytes bytes, int sign);
+  void CountHost(core::Bytes bytes, int sign);
+  // Asks the driver what its graphs' memory holds at present.
+  void CountGraphMemory();
+  // The context of `block`; null when it is of a pool.
+  static CUcontext ContextOf(const core::Block* block) {
+    return reinterpret_cast<CUcontext>(block->owner);
+  }
 
   // ---- Use.
   core::LaunchNumber NextLaunch() { return ++launch_; }
@@ -69,6 +78,9 @@ class DeviceMemory {
   void MakeResident(core::Block* const* blocks, int count, core::LaunchNumber launch);
   // Room for `bytes` of memory that the driver will serve itself.
   bool MakeRoom(core::Bytes bytes);
+  // Lets device chunks of `bytes` go, whatever the budget says. False: none went.
+  bool GiveBack(core::Bytes bytes);
+  bool HasLimit() const { return supply_.budget(Place::kDevice) < total_bytes_; }
   // Acts on a changed policy page and on requests in it. Cheap when nothing changed.
   void FollowPolicy() {
     if (session_->PolicySequence() != policy_seen_ || shrink_pending_) FollowPolicySlow();
@@ -89,7 +101,11 @@ class DeviceMemory {
 
   void FillCounters(tm_wire_counters_device* out);
   bool Validate() const;
-  bool broken() const { return broken_; }
+  // Nothing is served any more: our own books, or the job's context.
+  bool broken() const { return broken_ || context_broken_; }
+  void BreakContext() { context_broken_ = true; }
+  bool graphs_allocate = false;  // a graph of the job has allocations among its nodes
+  bool uses_own_pool = false;    // the job's own pool serves its stream-ordered memory
   const MoveCounters& move_counters() const { return counters_; }
   // Gives everything back, addresses included; the object is unusable afterwards.
   void ReleaseForTesting();
@@ -128,7 +144,15 @@ class DeviceMemory {
   void Shrink();
   uint64_t ReleaseFreeChunks(uint64_t count);
   void Break(const char* what);
+  void DropBuffersOf(CUcontext context);
   void DropEverything();
+  bool ReduceTo(uint64_t chunks);
+  // The part of `bytes` of buffers that is on the device. Where some are on the host, the device's
+  // chunks are full to within a rounding, so that the smaller of both sums tells.
+  core::Bytes OnDevice(core::Bytes bytes) const {
+    const core::Bytes mapped = core::Bytes{table_.device_chunks()} * core::kChunkBytes;
+    return bytes < mapped ? bytes : mapped;
+  }
 
   const kernels::Driver* driver_ = nullptr;
   CUdevice device_ = 0;
@@ -148,6 +172,8 @@ class DeviceMemory {
   int peer_count_ = 0;
   core::LaunchNumber launch_ = 0;
   core::Bytes passed_through_ = 0;
+  core::Bytes graph_memory_ = 0;  // part of passed_through_
+  core::Bytes host_passed_through_ = 0;
   uint64_t policy_seen_ = ~uint64_t{0};
   uint64_t evict_seen_ = 0;
   uint64_t prefetch_seen_ = 0;
@@ -156,6 +182,8 @@ class DeviceMemory {
   bool moves_allowed_ = true;  // policy level is not off
   bool shrink_pending_ = false;
   bool broken_ = false;
+  bool context_broken_ = false;
+  uint64_t next_id_ = 0;
   MoveCounters counters_;
 };
 

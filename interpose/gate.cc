@@ -163,6 +163,15 @@ Pass Enter(ProcessMemory* process, CUstream stream, const Touched& touched) {
   return pass;
 }
 
+// The driver takes graph memory when it takes the launch, not before.
+void CountGraphMemory(ProcessMemory* process, uint32_t devices) {
+  for (uint32_t left = devices; left != 0; left &= left - 1) {
+    DeviceMemory* memory = process->devices[__builtin_ctz(left)];
+    MutexLock lock(&memory->mutex);
+    if (memory->graphs_allocate) memory->CountGraphMemory();
+  }
+}
+
 }  // namespace
 
 GatePass::GatePass(const Guard& guard, CUstream stream, const GateSpan* spans, size_t count) {
@@ -202,6 +211,7 @@ GatePass::GatePass(const Guard& guard, CUstream stream, CUgraphExec) {
   ProcessMemory* process = GetProcessMemory();
   if (process == nullptr || !guard.entered()) return;
   const Pass pass = Enter(process, stream, Touched());
+  graph_ = true;
   devices_ = pass.devices;
   stream_ = pass.stream;
   process_ = process;
@@ -215,6 +225,7 @@ GatePass::~GatePass() {
   for (uint32_t left = devices_; left != 0; left &= left - 1) {
     process->devices[__builtin_ctz(left)]->inside.Leave();
   }
+  if (graph_) CountGraphMemory(process, devices_);
   process->PublishSometimes();
 }
 

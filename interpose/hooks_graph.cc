@@ -81,6 +81,9 @@ void Pin(const Guard& guard, const CUgraphNodeParams& node) {
     case CU_GRAPH_NODE_TYPE_MEMSET:
       ManagerPin(guard, node.memset.dst, 0, PinReason::kGraph);
       break;
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+      ManagerGraphAllocates(guard);
+      break;
     default:
       break;
   }
@@ -124,6 +127,13 @@ TIDEMARK_ADD_NODE(cuGraphAddKernelNode_v2, CUDA_KERNEL_NODE_PARAMS_v2)
                 (node, graph, after, after_count, params, context))
 TIDEMARK_ADD_NODE_IN(cuGraphAddMemcpyNode, CUDA_MEMCPY3D)
 TIDEMARK_ADD_NODE_IN(cuGraphAddMemsetNode, CUDA_MEMSET_NODE_PARAMS)
+
+CUresult Hook_cuGraphAddMemAllocNode(CUgraphNode* node, CUgraph graph, const CUgraphNode* after,
+                                     size_t after_count, CUDA_MEM_ALLOC_NODE_PARAMS* params) {
+  Guard guard;
+  if (Manages(guard)) ManagerGraphAllocates(guard);
+  return tidemark_real_cuGraphAddMemAllocNode(node, graph, after, after_count, params);
+}
 
 TIDEMARK_NODE(cuGraphAddNode,
               (CUgraphNode * node, CUgraph graph, const CUgraphNode* after, size_t after_count,

@@ -2,26 +2,48 @@
 // be told about buffers.
 
 #include "interpose/hook_gate.h"
+#include "interpose/resolve.h"
 
 namespace tidemark::interpose {
 namespace {
 
-// Corrects one answer of the driver about `address`, which lies in the buffer [base, base + bytes).
-void CorrectAttribute(CUpointer_attribute attribute, CUdeviceptr base, size_t bytes, void* data) {
-  if (data == nullptr) return;
+// The pool that stream-ordered memory of the arena passes for.
+CUmemoryPool DefaultPool(CUdevice device) {
+  const char* why = nullptr;
+  const kernels::Driver* driver = RealDriver(&why);
+  CUmemoryPool pool = nullptr;
+  if (driver == nullptr || driver->cuDeviceGetDefaultMemPool == nullptr) return nullptr;
+  return driver->cuDeviceGetDefaultMemPool(&pool, device) == CUDA_SUCCESS ? pool : nullptr;
+}
+
+// Corrects one answer of the driver, which took mapped memory for what it is below. False: the
+// driver's answer stands.
+bool Correct(CUpointer_attribute attribute, const BufferFacts& facts, void* data) {
+  if (data == nullptr) return false;
   switch (attribute) {
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
-      *static_cast<CUdeviceptr*>(data) = base;
-      break;
+      *static_cast<CUdeviceptr*>(data) = facts.base;
+      return true;
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
-      *static_cast<size_t*>(data) = bytes;
-      break;
+      *static_cast<size_t*>(data) = facts.bytes;
+      return true;
+    case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+      *static_cast<uint64_t*>(data) = facts.id;
+      return true;
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+      if (facts.context == nullptr) return false;
+      *static_cast<CUcontext*>(data) = facts.context;
+      return true;
+    case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
+      if (facts.context != nullptr) return false;
+      *static_cast<CUmemoryPool*>(data) = DefaultPool(facts.device);
+      return true;
     case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
       // One byte: callers pass bool or int, and the driver has just cleared its full width.
       *static_cast<unsigned char*>(data) = ManagerIpcCapable() ? 1 : 0;
-      break;
+      return true;
     default:
-      break;
+      return false;
   }
 }
 
@@ -43,40 +65,35 @@ using namespace tidemark::interpose;  // NOLINT: the hooks below are the C names
 
 CUresult Hook_cuMemGetAddressRange_v2(CUdeviceptr* base, size_t* bytes, CUdeviceptr address) {
   Guard guard;
-  CUdeviceptr found_base = 0;
-  size_t found_bytes = 0;
-  if (!Manages(guard) || !ManagerAddressRange(guard, address, &found_base, &found_bytes)) {
+  BufferFacts facts;
+  if (!Manages(guard) || !ManagerDescribe(guard, address, &facts)) {
     return tidemark_real_cuMemGetAddressRange_v2(base, bytes, address);
   }
-  if (base != nullptr) *base = found_base;
-  if (bytes != nullptr) *bytes = found_bytes;
+  if (base != nullptr) *base = facts.base;
+  if (bytes != nullptr) *bytes = facts.bytes;
   return CUDA_SUCCESS;
 }
 
 CUresult Hook_cuPointerGetAttribute(void* data, CUpointer_attribute attribute,
                                     CUdeviceptr address) {
   Guard guard;
+  BufferFacts facts;
   CUresult result = tidemark_real_cuPointerGetAttribute(data, attribute, address);
-  CUdeviceptr base = 0;
-  size_t bytes = 0;
-  if (result == CUDA_SUCCESS && Manages(guard) &&
-      ManagerAddressRange(guard, address, &base, &bytes)) {
-    CorrectAttribute(attribute, base, bytes, data);
-  }
-  return result;
+  // Mapped memory has no context or pool: the driver may refuse to speak of them.
+  bool answerable = result == CUDA_SUCCESS || result == CUDA_ERROR_INVALID_VALUE;
+  if (!answerable || !Manages(guard) || !ManagerDescribe(guard, address, &facts)) return result;
+  return Correct(attribute, facts, data) ? CUDA_SUCCESS : result;
 }
 
 CUresult Hook_cuPointerGetAttributes(unsigned count, CUpointer_attribute* attributes, void** data,
                                      CUdeviceptr address) {
   Guard guard;
+  BufferFacts facts;
   CUresult result = tidemark_real_cuPointerGetAttributes(count, attributes, data, address);
-  CUdeviceptr base = 0;
-  size_t bytes = 0;
-  if (result != CUDA_SUCCESS || !Manages(guard) ||
-      !ManagerAddressRange(guard, address, &base, &bytes)) {
+  if (result != CUDA_SUCCESS || !Manages(guard) || !ManagerDescribe(guard, address, &facts)) {
     return result;
   }
-  for (unsigned i = 0; i < count; ++i) CorrectAttribute(attributes[i], base, bytes, data[i]);
+  for (unsigned i = 0; i < count; ++i) Correct(attributes[i], facts, data[i]);
   return result;
 }
 

@@ -47,24 +47,17 @@ bool RandomToken(uint8_t token[32]) {
   if (fd < 0) return false;
   const ssize_t got = read(fd, token, 32);
   close(fd);
-  token[0] |= 1;  // never all zero
   return got == 32;
 }
 
-// The same buffer gets the same handle each time, so that importers may cache. The token's first
-// half is kept in the block's tag; the second is this process's own.
-bool TokenOf(core::Block* block, uint8_t token[32]) {
+// The same buffer gets the same handle each time, so that importers may cache, and no two buffers
+// ever the same: its number, and 24 random bytes that only this process knows.
+bool TokenOf(const core::Block* block, uint8_t token[32]) {
   static uint8_t own[32];
   static bool have = RandomToken(own);
-  uint8_t fresh[32];
   if (!have) return false;
-  if (block->tag == 0) {
-    if (!RandomToken(fresh)) return false;
-    memcpy(&block->tag, fresh, sizeof(block->tag));
-  }
   memcpy(token, own, sizeof(own));
   memcpy(token, &block->tag, sizeof(block->tag));
-  token[0] |= 1;
   return true;
 }
 

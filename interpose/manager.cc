@@ -12,7 +12,8 @@ namespace {
 
 constexpr size_t kPitch = 512;
 
-bool AllocateFor(const Guard& guard, CUdeviceptr* address, size_t bytes, CUresult* result) {
+bool AllocateFor(const Guard& guard, CUdeviceptr* address, size_t bytes, CUresult* result,
+                 bool pooled = false) {
   ProcessMemory* process = GetProcessMemory();
   CUcontext context;
   if (process == nullptr || !guard.entered() || address == nullptr || bytes == 0) return false;
@@ -20,8 +21,8 @@ bool AllocateFor(const Guard& guard, CUdeviceptr* address, size_t bytes, CUresul
   if (memory == nullptr) return false;
   {
     MutexLock lock(&memory->mutex);
-    if (memory->broken()) return false;
-    *result = memory->Allocate(bytes, context, address);
+    if (memory->broken() || (pooled && memory->uses_own_pool)) return false;
+    *result = memory->Allocate(bytes, context, address, pooled);
     // A capture forbids waiting for freed ranges and making room. Only the driver can say whether
     // the capture's mode allows this allocation; what it gives is counted as passed through.
     if (*result == CUDA_ERROR_OUT_OF_MEMORY && memory->streams.capturing()) return false;
@@ -78,7 +79,7 @@ bool ManagerAllocAsync(const Guard& guard, CUdeviceptr* address, size_t bytes, C
   ProcessMemory* process = GetProcessMemory();
   // Inside a capture the allocation becomes a node of the graph: the driver's own business.
   if (process == nullptr || !guard.entered() || StreamIsCapturing(process, stream)) return false;
-  return AllocateFor(guard, address, bytes, result);
+  return AllocateFor(guard, address, bytes, result, true);
 }
 
 bool ManagerFree(const Guard& guard, CUdeviceptr address, CUresult* result) {
@@ -117,8 +118,7 @@ bool ManagerMemGetInfo(const Guard& guard, size_t* free_bytes, size_t* total_byt
   return true;
 }
 
-bool ManagerAddressRange(const Guard& guard, CUdeviceptr address, CUdeviceptr* base,
-                         size_t* bytes) {
+bool ManagerDescribe(const Guard& guard, CUdeviceptr address, BufferFacts* facts) {
   ProcessMemory* process = GetProcessMemory();
   if (process == nullptr || !guard.entered()) return false;
   DeviceMemory* memory = process->Owner(address);
@@ -126,8 +126,11 @@ bool ManagerAddressRange(const Guard& guard, CUdeviceptr address, CUdeviceptr* b
   MutexLock lock(&memory->mutex);
   const core::Block* block = memory->Find(address);
   if (block == nullptr) return false;
-  *base = memory->AddressOf(block);
-  *bytes = block->requested;
+  facts->base = memory->AddressOf(block);
+  facts->bytes = block->requested;
+  facts->id = block->tag;
+  facts->context = DeviceMemory::ContextOf(block);
+  facts->device = memory->device();
   return true;
 }
 
@@ -138,11 +141,47 @@ void ManagerCountPassedThrough(const Guard& guard, CUdevice device, uint64_t byt
   memory->CountPassedThrough(bytes, sign);
 }
 
+void ManagerCountHost(const Guard& guard, CUdevice device, uint64_t bytes, int sign) {
+  DeviceMemory* memory = Numbered(device);
+  if (memory == nullptr || !guard.entered()) return;
+  MutexLock lock(&memory->mutex);
+  memory->CountHost(bytes, sign);
+}
+
+void ManagerGraphAllocates(const Guard& guard) {
+  OnCurrentDevice(guard, [](DeviceMemory* memory, CUcontext) { memory->graphs_allocate = true; });
+}
+
 bool ManagerMakeRoom(const Guard& guard, CUdevice device, uint64_t bytes) {
   DeviceMemory* memory = Numbered(device);
   if (memory == nullptr || !guard.entered()) return true;
   MutexLock lock(&memory->mutex);
-  return memory->MakeRoom(bytes);
+  return memory->broken() || memory->MakeRoom(bytes);
+}
+
+bool ManagerGiveBack(const Guard& guard, CUdevice device, uint64_t bytes) {
+  DeviceMemory* memory = Numbered(device);
+  if (memory == nullptr || !guard.entered()) return false;
+  MutexLock lock(&memory->mutex);
+  return !memory->broken() && memory->GiveBack(bytes);
+}
+
+bool ManagerHasLimit(const Guard&, CUdevice device) {
+  DeviceMemory* memory = Numbered(device);
+  if (memory == nullptr) return false;
+  MutexLock lock(&memory->mutex);
+  return memory->HasLimit();
+}
+
+void ManagerUsesOwnPool(const Guard&, CUdevice device, bool own) {
+  DeviceMemory* memory = Numbered(device);
+  if (memory == nullptr) return;
+  MutexLock lock(&memory->mutex);
+  memory->uses_own_pool = own;
+}
+
+void ManagerContextIsBroken(const Guard& guard) {
+  OnCurrentDevice(guard, [](DeviceMemory* memory, CUcontext) { memory->BreakContext(); });
 }
 
 void ManagerNotePointerTable(const Guard& guard, CUdeviceptr destination, const void* source,

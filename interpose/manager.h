@@ -48,18 +48,39 @@ bool ManagerAllocAsync(const Guard&, CUdeviceptr* address, size_t bytes, CUstrea
 bool ManagerFree(const Guard&, CUdeviceptr address, CUresult* result);
 bool ManagerFreeAsync(const Guard&, CUdeviceptr address, CUstream stream, CUresult* result);
 bool ManagerMemGetInfo(const Guard&, size_t* free_bytes, size_t* total_bytes, CUresult* result);
-// Base and size of the buffer that holds `address`, for cuMemGetAddressRange and pointer
-// attributes.
-bool ManagerAddressRange(const Guard&, CUdeviceptr address, CUdeviceptr* base, size_t* bytes);
+// What the buffer that holds `address` is, for cuMemGetAddressRange and pointer attributes. False:
+// not arena memory.
+struct BufferFacts {
+  CUdeviceptr base = 0;
+  size_t bytes = 0;
+  uint64_t id = 0;              // never used again in this process, and none of the driver's
+  CUcontext context = nullptr;  // in which it was allocated; null: stream-ordered memory, of a pool
+  CUdevice device = 0;
+};
+bool ManagerDescribe(const Guard&, CUdeviceptr address, BufferFacts* facts);
 
 // Memory that the driver itself serves (managed, pools of the job, arrays, VMM of the job):
 // counted, so that it is never lost from accounting. `sign` +1 or -1. `device` is where the memory
 // lies, which need not be the current context's device: a VMM handle is created without any
 // context. A device that is not managed (out of range, or not started) is ignored.
 void ManagerCountPassedThrough(const Guard&, CUdevice device, uint64_t bytes, int sign);
+// Pinned host memory of the job, by the device of the context it was allocated in.
+void ManagerCountHost(const Guard&, CUdevice device, uint64_t bytes, int sign);
+// A graph of the job holds allocations: its memory is counted by the driver's own figure after each
+// launch of a graph on the current device.
+void ManagerGraphAllocates(const Guard&);
 // Asks for room on `device` before a passed-through allocation: evicts, or returns false (out of
 // memory). True when the device is not managed. Must not look at the current context.
 bool ManagerMakeRoom(const Guard&, CUdevice device, uint64_t bytes);
+// The driver was out of memory in spite of that: lets chunks of `bytes` go although the budget
+// allows them. False: there was nothing to give, so that asking the driver again is no use.
+bool ManagerGiveBack(const Guard&, CUdevice device, uint64_t bytes);
+// Whether the job's budget on `device` is below the device's memory: only then does it refuse what
+// the driver could serve.
+bool ManagerHasLimit(const Guard&, CUdevice device);
+// The job chose a pool of its own for stream-ordered memory of `device` (or the default one again):
+// such memory is the driver's, as memory taken from that pool by name is.
+void ManagerUsesOwnPool(const Guard&, CUdevice device, bool own);
 
 // ---- IPC of arena memory.
 bool ManagerIpcGetHandle(const Guard&, CUipcMemHandle* handle, CUdeviceptr address,
@@ -94,6 +115,7 @@ class GatePass {
   uint32_t devices_ = 0;     // one bit per device whose gate is held
   void* process_ = nullptr;  // the memory side's own
   void* stream_ = nullptr;
+  bool graph_ = false;
 };
 
 // A small host-to-device copy: if its source bytes hold arena addresses, the destination is a
@@ -111,6 +133,10 @@ void ManagerContextDestroying(const Guard&, CUcontext context);  // also a devic
 // After the job enabled (or disabled) access from the current context's device to `peer`'s memory:
 // arena memory of `peer`'s device must then be reachable as the driver's own memory is.
 void ManagerPeerAccess(const Guard&, CUcontext peer, bool enabled);
+
+// The driver reported an error that ends the current context's usefulness (an illegal access, say).
+// Further requests on its device go to the driver, which repeats the error, until the context ends.
+void ManagerContextIsBroken(const Guard&);
 
 // After the job unloaded a module or library: a function handle may now mean another function.
 void ManagerFunctionsChanged(const Guard&);

@@ -12,6 +12,7 @@ namespace {
 struct Entry {
   uint64_t name;
   uint64_t bytes;
+  uint64_t memory;
   int32_t device;
   uint32_t kind;
   uint32_t references;  // 0: free
@@ -26,7 +27,7 @@ size_t capacity = 0;
 size_t used = 0;
 
 size_t HomeOf(uint32_t kind, uint64_t name, size_t mask) {
-  uint64_t mixed = (name ^ (uint64_t{kind} << 61)) * UINT64_C(0x9e3779b97f4a7c15);
+  uint64_t mixed = (name ^ (uint64_t{kind} << 60)) * UINT64_C(0x9e3779b97f4a7c15);
   return static_cast<size_t>(mixed >> 32) & mask;
 }
 
@@ -84,7 +85,9 @@ void RememberOutside(OutsideKind kind, uint64_t name, OutsideAllocation allocati
   if (2 * (used + 1) > capacity && !Grow() && used + 1 >= capacity) return;
   Entry* entry = Find(entries, capacity, static_cast<uint32_t>(kind), name);
   if (entry->references == 0) ++used;
-  *entry = {name, allocation.bytes, allocation.device, static_cast<uint32_t>(kind), 1, 0};
+  *entry = {
+      name, allocation.bytes, allocation.memory, allocation.device, static_cast<uint32_t>(kind), 1,
+      0};
 }
 
 void RetainOutside(OutsideKind kind, uint64_t name) {
@@ -94,12 +97,21 @@ void RetainOutside(OutsideKind kind, uint64_t name) {
   if (entry->references != 0) ++entry->references;
 }
 
+bool LookOutside(OutsideKind kind, uint64_t name, OutsideAllocation* allocation) {
+  Locked locked;
+  if (capacity == 0) return false;
+  const Entry* entry = Find(entries, capacity, static_cast<uint32_t>(kind), name);
+  if (entry->references == 0) return false;
+  *allocation = {entry->bytes, entry->device, entry->memory};
+  return true;
+}
+
 bool ForgetOutside(OutsideKind kind, uint64_t name, OutsideAllocation* allocation) {
   Locked locked;
   if (capacity == 0) return false;
   Entry* entry = Find(entries, capacity, static_cast<uint32_t>(kind), name);
   if (entry->references == 0 || --entry->references != 0) return false;
-  *allocation = {entry->bytes, entry->device};
+  *allocation = {entry->bytes, entry->device, entry->memory};
   entry->references = 1;  // still there while Remove looks at its run
   Remove(entry);
   return true;

@@ -12,11 +12,14 @@
 namespace tidemark::interpose {
 
 // The name spaces of driver handles; equal values of two kinds are different allocations.
-enum class OutsideKind : uint32_t { kAddress, kVmmHandle, kArray };
+// kVmmMemory is what handles and mappings refer to, under a number of our own: it lives until the
+// last of either is gone, while a handle's value may come back as another allocation.
+enum class OutsideKind : uint32_t { kAddress, kVmmHandle, kArray, kVmmMemory, kVmmMapping, kHost };
 
 struct OutsideAllocation {
   uint64_t bytes = 0;
   int device = -1;
+  uint64_t memory = 0;  // handles and mappings: name of the kVmmMemory; 0: another process's memory
 };
 
 // Remembers an allocation with one reference. Forgotten silently when there is no memory for it:
@@ -25,6 +28,9 @@ void RememberOutside(OutsideKind kind, uint64_t name, OutsideAllocation allocati
 
 // One more reference to an allocation that is remembered; nothing when it is not.
 void RetainOutside(OutsideKind kind, uint64_t name);
+
+// What is remembered of an allocation; false: nothing.
+bool LookOutside(OutsideKind kind, uint64_t name, OutsideAllocation* allocation);
 
 // Drops one reference. Returns true, and what was remembered, when that was the last.
 bool ForgetOutside(OutsideKind kind, uint64_t name, OutsideAllocation* allocation);

@@ -204,7 +204,19 @@ bool DeviceMemory::MakeRoom(Bytes bytes) {
   const uint64_t budget = supply_.budget_chunks(Place::kDevice);
   const uint64_t passed = core::RoundUp(passed_through_, kChunkBytes) / kChunkBytes;
   if (passed + wanted > budget) return false;
-  const uint64_t allowed = budget - passed - wanted;
+  return ReduceTo(budget - passed - wanted);
+}
+
+bool DeviceMemory::GiveBack(Bytes bytes) {
+  const uint64_t wanted = core::RoundUp(bytes, kChunkBytes) / kChunkBytes;
+  const uint64_t held = supply_.held(Place::kDevice);
+  ReduceTo(held > wanted ? held - wanted : 0);
+  return supply_.held(Place::kDevice) < held;
+}
+
+// Holds no more than `allowed` device chunks afterwards. False: not possible; what could go is
+// gone.
+bool DeviceMemory::ReduceTo(uint64_t allowed) {
   uint64_t held = supply_.held(Place::kDevice);
   if (held <= allowed) return true;
   const uint64_t reserve = supply_.reserve(Place::kDevice);

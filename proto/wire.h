@@ -135,7 +135,7 @@ struct tm_wire_done {
 // copies between two equal even reads. The daemon writes policy, the job writes counters. A page
 // whose magic or version is foreign is ignored.
 
-#define TM_WIRE_PAGE_VERSION UINT32_C(1)
+#define TM_WIRE_PAGE_VERSION UINT32_C(2)
 
 enum tm_wire_level {
   TM_WIRE_LEVEL_OFF = 0,
@@ -178,7 +178,7 @@ struct tm_wire_policy_page {
 struct tm_wire_counters_device {
   uint64_t requested_bytes;      // asked for by live allocations
   uint64_t allocated_bytes;      // after rounding
-  uint64_t active_bytes;         // allocated + freed ones that still wait for a fence
+  uint64_t active_bytes;         // on the device: allocated + freed ones that wait for a fence
   uint64_t reserved_bytes;       // device chunks leased or created
   uint64_t host_resident_bytes;  // live data whose chunks are in host memory
   uint64_t pinned_bytes;         // chunks that may not move
@@ -202,6 +202,8 @@ struct tm_wire_counters_device {
   uint64_t launches_total;  // launches, copies and memsets that passed the gate
   uint64_t ooms_total;      // out-of-memory results given to the job
   uint64_t hash_mismatches_total;
+  uint64_t passed_through_bytes;       // device memory that the driver serves the job itself
+  uint64_t host_passed_through_bytes;  // the job's own pinned host memory
 };
 
 struct tm_wire_counters_page {

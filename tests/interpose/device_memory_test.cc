@@ -161,6 +161,42 @@ TEST_F(DeviceMemoryTest, LosingTheLastContextGivesEverythingBack) {
 }
 
 // Every driver call of a run that evicts, returns, frees and reuses fails once, alone.
+TEST_F(DeviceMemoryTest, ADestroyedContextTakesItsBuffersAndLeavesThoseOfPools) {
+  CUdeviceptr pooled = 0;
+  const auto other = reinterpret_cast<CUcontext>(uintptr_t{0x1234});
+  CUdeviceptr others = 0;
+  ASSERT_EQ(memory_->Allocate(kMiB, other, &others), CUDA_SUCCESS);
+  ASSERT_EQ(memory_->Allocate(kMiB, other, &pooled, true), CUDA_SUCCESS);
+  const CUdeviceptr own = Allocate(kMiB);
+  ASSERT_NE(own, 0u);
+  memory_->DropContext(other);
+  EXPECT_EQ(memory_->Find(others), nullptr);
+  EXPECT_NE(memory_->Find(pooled), nullptr);
+  EXPECT_NE(memory_->Find(own), nullptr);
+  EXPECT_TRUE(memory_->Validate());
+}
+
+TEST_F(DeviceMemoryTest, BufferIdsAreNeverUsedAgain) {
+  std::vector<uint64_t> ids;
+  for (int i = 0; i < 50; ++i) {
+    const CUdeviceptr address = Allocate(kMiB);
+    ids.push_back(memory_->Find(address)->tag);
+    ASSERT_TRUE(memory_->Free(address));
+  }
+  std::sort(ids.begin(), ids.end());
+  EXPECT_EQ(std::adjacent_find(ids.begin(), ids.end()), ids.end());
+  EXPECT_GT(ids.front(), uint64_t{1} << 61) << "apart from the driver's own";
+}
+
+TEST_F(DeviceMemoryTest, WhatTheDriverLacksIsGivenBackWithinTheBudgetToo) {
+  const CUdeviceptr kept = Allocate(4 * kMiB);
+  Fill(kept, 4 * kMiB, 3);
+  ASSERT_TRUE(memory_->GiveBack(4 * kMiB));
+  EXPECT_LE(Counters().reserved_bytes, 4 * kMiB);
+  EXPECT_TRUE(Holds(kept, 4 * kMiB, 3));
+  EXPECT_LE(Counters().active_bytes, Counters().reserved_bytes) << "what left is not active";
+}
+
 TEST_F(DeviceMemoryTest, AFailureOfAnyDriverCallLeavesTheBytesAndTheBooksWhole) {
   int last = 0;
   for (int n = 1; n <= 400; ++n) {

@@ -64,6 +64,21 @@ EXPORT CUresult cuCtxGetDevice(int* device) {
   return getenv("FAKE_NO_CONTEXT") != NULL ? 201 : kSuccess;
 }
 
+/* FAKE_BROKEN_CONTEXT: a kernel went wrong, and every wait says so. */
+static CUresult Wait(const char* name) {
+  Record(name);
+  return getenv("FAKE_BROKEN_CONTEXT") != NULL ? 700 : kSuccess;
+}
+EXPORT CUresult cuCtxSynchronize(void) { return Wait("cuCtxSynchronize"); }
+EXPORT CUresult cuStreamSynchronize(void* stream) {
+  (void)stream;
+  return Wait("cuStreamSynchronize");
+}
+EXPORT CUresult cuEventSynchronize(void* event) {
+  (void)event;
+  return Wait("cuEventSynchronize");
+}
+
 EXPORT CUresult cuMemAlloc_v2(uintptr_t* address, size_t bytes) {
   Record("cuMemAlloc_v2");
   *address = __atomic_fetch_add(&next_address, bytes + 512, __ATOMIC_RELAXED);

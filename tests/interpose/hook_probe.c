@@ -71,6 +71,44 @@ static void OutsideTheArena(void) {
   printf("refused=%d\n", refused);
 }
 
+/* A mapping keeps the memory when its handle goes. */
+static void MappedMemory(void) {
+  CUmemGenericAllocationHandle handle = 0;
+  CUmemAllocationProp device = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                .location = {CU_MEM_LOCATION_TYPE_DEVICE, 1}};
+  cuMemCreate(&handle, 4 << 20, &device, 0);
+  cuMemMap(0x700000000000, 4 << 20, 0, handle, 0);
+  cuMemRelease(handle);
+  cuMemUnmap(0x700000000000, 4 << 20);
+}
+
+static void HostMemory(void) {
+  static char own[64];
+  void* memory = NULL;
+  cuMemHostAlloc(&memory, 5000, 0);
+  cuMemHostRegister(own, 64, 0);
+  cuMemHostUnregister(own);
+  cuMemFreeHost(memory);
+}
+
+static void MipmapsPoolsAndGraphs(void) {
+  CUmipmappedArray array = NULL;
+  CUDA_ARRAY3D_DESCRIPTOR shape = {
+      .Width = 8, .Height = 8, .Format = CU_AD_FORMAT_FLOAT, .NumChannels = 1};
+  CUgraphNode node = NULL;
+  CUDA_MEM_ALLOC_NODE_PARAMS params = {.bytesize = 100};
+  cuMipmappedArrayCreate(&array, &shape, 2);
+  cuMipmappedArrayDestroy(array);
+  cuDeviceSetMemPool(0, (CUmemoryPool)0x70);
+  cuGraphAddMemAllocNode(&node, (CUgraph)0x40, NULL, 0, &params);
+}
+
+static void Waits(void) {
+  cuStreamSynchronize((CUstream)0x20);
+  cuEventSynchronize((CUevent)0x60);
+  cuCtxSynchronize();
+}
+
 static void StreamsAndContexts(void) {
   CUstream stream = NULL;
   CUgraph graph = NULL;
@@ -96,6 +134,10 @@ int main(void) {
   Launches(0x510000000000);
   Questions(a);
   OutsideTheArena();
+  MappedMemory();
+  HostMemory();
+  MipmapsPoolsAndGraphs();
+  Waits();
   StreamsAndContexts();
   cuMemFree(a);
   return 0;

@@ -51,12 +51,44 @@ TEST(HooksTest, AnswersAreTheMemorySides) {
 
 TEST(HooksTest, MemoryOfTheDriverIsCountedAndUncounted) {
   Outcome run = Under("hook_probe");
-  EXPECT_THAT(run.Log(), HasSubstr("cuMemAllocManaged\ncuCtxGetDevice\nmemory:count 0 300 1\n"));
+  EXPECT_THAT(run.Log(), HasSubstr("memory:room 0 300\ncuMemAllocManaged\nmemory:count 0 300 1\n"));
   EXPECT_THAT(run.Log(), HasSubstr("memory:room 1 2097152\ncuMemCreate\nmemory:count 1 2097152 1\n"
                                    "memory:room 1 2147483648\n"
                                    "cuMemRelease\nmemory:count 1 2097152 -1\n"
                                    "cuMemCreate\ncuMemRelease\n"));
   EXPECT_THAT(run.output, HasSubstr("refused=2\n"));
+}
+
+TEST(HooksTest, MemoryIsCountedUntilItsLastMappingIsGone) {
+  Outcome run = Under("hook_probe");
+  EXPECT_THAT(run.Log(), HasSubstr("memory:room 1 4194304\ncuMemCreate\nmemory:count 1 4194304 1\n"
+                                   "cuMemMap\ncuMemRelease\n"
+                                   "cuMemUnmap\nmemory:count 1 4194304 -1\n"));
+}
+
+TEST(HooksTest, HostMemoryOfTheJobIsCountedAndNeverRefused) {
+  Outcome run = Under("hook_probe");
+  EXPECT_THAT(run.Log(), HasSubstr("memory:host 0 5000 1\n"));
+  EXPECT_THAT(run.Log(), HasSubstr("memory:host 0 64 1\n"));
+  EXPECT_THAT(run.Log(), HasSubstr("cuMemHostUnregister\nmemory:host 0 64 -1\n"
+                                   "cuMemFreeHost\nmemory:host 0 5000 -1\n"));
+}
+
+TEST(HooksTest, MipmapsAreChargedWithAllLevelsAndPoolsAndGraphsAnnounced) {
+  Outcome run = Under("hook_probe");
+  EXPECT_THAT(run.Log(), HasSubstr("memory:room 0 320\ncuMipmappedArrayCreate\n"
+                                   "memory:count 0 320 1\n"
+                                   "cuMipmappedArrayDestroy\nmemory:count 0 320 -1\n"));
+  EXPECT_THAT(run.Log(), HasSubstr("cuDeviceSetMemPool\n"));
+  EXPECT_THAT(run.Log(), HasSubstr("memory:own_pool 0 1\n"));
+  EXPECT_THAT(run.Log(), HasSubstr("memory:graph_allocates\ncuGraphAddMemAllocNode\n"));
+}
+
+TEST(HooksTest, AnErrorThatEndsTheContextIsNoted) {
+  Outcome well = Under("hook_probe");
+  EXPECT_EQ(well.Count("memory:broken_context"), 0);
+  Outcome broken = Under("hook_probe", "FAKE_BROKEN_CONTEXT=1");
+  EXPECT_EQ(broken.Count("memory:broken_context"), 3);
 }
 
 TEST(HooksTest, StreamsCapturesAndContextsAreAnnounced) {
@@ -109,7 +141,7 @@ TEST(HooksTest, EachAllocationFamilyOfTheRuntimeIsSeenExactlyOnce) {
   EXPECT_THAT(run.output, HasSubstr("freed=0 entry=0,0,hook=1\n"));
   EXPECT_EQ(run.Log(),
             "memory:start\nmemory:alloc 5000\nmemory:alloc_async 6000 0x0\nmemory:pitch 7000 3\n"
-            "memory:count 0 8000 1\nmemory:room 0 9000\nmemory:count 0 9000 1\n"
+            "memory:room 0 8000\nmemory:count 0 8000 1\nmemory:room 0 9000\nmemory:count 0 9000 1\n"
             "memory:free\nmemory:free\nmemory:free\n"
             "memory:count 0 8000 -1\nmemory:count 0 9000 -1\n");
 }

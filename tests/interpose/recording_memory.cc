@@ -82,19 +82,31 @@ bool ManagerMemGetInfo(const Guard&, size_t* free_bytes, size_t* total_bytes, CU
   *result = CUDA_SUCCESS;
   return true;
 }
-bool ManagerAddressRange(const Guard&, CUdeviceptr address, CUdeviceptr* base, size_t* bytes) {
+bool ManagerDescribe(const Guard&, CUdeviceptr address, BufferFacts* facts) {
   if (!Ours(address)) return false;
-  *base = address & ~CUdeviceptr{0xfff};
-  *bytes = 0x1000;
+  *facts = {address & ~CUdeviceptr{0xfff}, 0x1000, 77, nullptr, 0};
   return true;
 }
 void ManagerCountPassedThrough(const Guard& guard, CUdevice device, uint64_t bytes, int sign) {
   Record(guard, "memory:count %d %lu %d", device, bytes, sign);
 }
+void ManagerCountHost(const Guard& guard, CUdevice device, uint64_t bytes, int sign) {
+  Record(guard, "memory:host %d %lu %d", device, bytes, sign);
+}
+void ManagerGraphAllocates(const Guard& guard) { Record(guard, "memory:graph_allocates"); }
 bool ManagerMakeRoom(const Guard& guard, CUdevice device, uint64_t bytes) {
   Record(guard, "memory:room %d %lu", device, bytes);
   return bytes <= kMost;
 }
+bool ManagerGiveBack(const Guard& guard, CUdevice device, uint64_t bytes) {
+  Record(guard, "memory:give_back %d %lu", device, bytes);
+  return false;
+}
+bool ManagerHasLimit(const Guard&, CUdevice) { return true; }
+void ManagerUsesOwnPool(const Guard& guard, CUdevice device, bool own) {
+  Record(guard, "memory:own_pool %d %d", device, own ? 1 : 0);
+}
+void ManagerContextIsBroken(const Guard& guard) { Record(guard, "memory:broken_context"); }
 
 bool ManagerIpcGetHandle(const Guard&, CUipcMemHandle*, CUdeviceptr, CUresult*) { return false; }
 bool ManagerIpcOpenHandle(const Guard&, CUdeviceptr*, CUipcMemHandle, CUresult*) { return false; }
@@ -116,6 +128,7 @@ GatePass::GatePass(const Guard& guard, CUstream stream, CUgraphExec graph) {
 }
 GatePass::~GatePass() {
   devices_ = 0;
+  graph_ = false;
   process_ = stream_ = nullptr;
 }
 
