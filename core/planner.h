@@ -1,0 +1,36 @@
+// Finds an offload plan for a step on a machine: which idle buffers leave the device, when, and
+// when they come back. Deterministic: the same input gives the same plan on every computer of one
+// kind, however fast; effort is limited by counts. How it searches: planner/README.md. What a plan
+// means: plan.h. Threads: none of its own; calls on different objects may run side by side.
+
+#ifndef TIDEMARK_CORE_PLANNER_H_
+#define TIDEMARK_CORE_PLANNER_H_
+
+#include <cstdint>
+
+#include "core/plan.h"
+#include "core/step.h"
+
+namespace tidemark::core {
+
+enum class PlanMode : uint8_t {
+  // The fastest step whose peak is within the device budget, whatever it costs: down to the largest
+  // operation's working set plus what cannot move. Level `aggressive`.
+  kWithinBudget,
+  // The smallest peak with which the step takes at most `slowdown` longer than its ideal time; the
+  // device budget is not looked at. Level `normal` is a slowdown of 0.
+  kWithinSlowdown,
+};
+
+struct PlanGoal {
+  PlanMode mode = PlanMode::kWithinBudget;
+  double slowdown = 0;  // 0.05: at most 5 % longer
+};
+
+// The outcome is also plan->outcome. For kCannot, plan->smallest_device_budget is the least budget
+// for which a plan exists with this host budget.
+PlanOutcome MakePlan(const Step& step, const Machine& machine, const PlanGoal& goal, Plan* plan);
+
+}  // namespace tidemark::core
+
+#endif  // TIDEMARK_CORE_PLANNER_H_

@@ -1,0 +1,48 @@
+// A plan before it is written down: which parts of which windows are away and between which
+// boundaries. Plan has what follows from it as well: clean copies, queues, predictions. Threads:
+// none of its own.
+
+#ifndef TIDEMARK_CORE_PLANNER_DRAFT_H_
+#define TIDEMARK_CORE_PLANNER_DRAFT_H_
+
+#include <cstdint>
+
+#include "core/array.h"
+#include "core/plan.h"
+#include "core/planner/timeline.h"
+#include "core/step.h"
+
+namespace tidemark::core::planner {
+
+struct Away {
+  BufferIndex buffer = 0;
+  uint32_t use = 0;  // the window: the one after this use of the timeline
+  Bytes offset = 0;
+  Bytes bytes = 0;
+  // Boundaries, counted on from the iteration of the window's first use: use.op < release < reserve
+  // <= use.next.
+  uint32_t release = 0;
+  uint32_t reserve = 0;
+  // Where the copy out stands in its queue: by boundary (counted like release, and at most release;
+  // may be before the window), then by order.
+  int32_t issue = 0;
+  uint32_t order = 0;
+};
+
+struct Draft {
+  Array<Away> aways;
+};
+
+enum class DraftResult : uint8_t { kDone, kCannot, kNoMemory };
+
+// Makes what is away cover what the budget demands at each operation, in windows farthest next use
+// first, by longer absence or by new parts. kCannot: an operation's floor is above the budget.
+DraftResult CoverDemand(const Timeline& timeline, const Machine& machine, Draft* draft);
+
+// Writes moves and queues. Copies that are still valid are not made again, as long as the host
+// budget allows it. kCannot: the host budget does not hold the copies.
+DraftResult WriteMoves(const Timeline& timeline, const Machine& machine, Draft* draft, Plan* plan);
+
+}  // namespace tidemark::core::planner
+
+#endif  // TIDEMARK_CORE_PLANNER_DRAFT_H_

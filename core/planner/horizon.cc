@@ -1,0 +1,95 @@
+#include "core/planner/horizon.h"
+
+#include <algorithm>
+
+namespace tidemark::core::planner {
+
+// Two iterations in a row: in the first the windows that go across the iteration's end are opened,
+// in the second each operation sees all that is open before it.
+bool Horizon::Build(const Timeline& timeline, Bytes budget) {
+  const uint32_t n = timeline.ops();
+  leaves_ = 1;
+  while (leaves_ < 2 * n) leaves_ *= 2;
+  max_.Clear();
+  add_.Clear();
+  if (!max_.Resize(2 * size_t{leaves_}, 0) || !add_.Resize(2 * size_t{leaves_}, 0)) return false;
+  if (!lag_.Resize(n)) return false;
+  for (uint32_t i = 0; i < 2 * n; ++i) {
+    max_[leaves_ + i] = static_cast<int64_t>(timeline.floor(i % n));
+  }
+  for (uint32_t v = leaves_; v-- > 1;) max_[v] = std::max(max_[2 * v], max_[2 * v + 1]);
+
+  // Windows by the operation that ends them.
+  Array<uint32_t> first, list;
+  if (!first.Resize(n + 1, 0) || !list.Resize(timeline.uses())) return false;
+  Array<BufferIndex> owner;
+  if (!owner.Resize(timeline.uses())) return false;
+  for (BufferIndex b = 0; b < timeline.buffers(); ++b) {
+    for (uint32_t u = timeline.first_use(b); u < timeline.first_use(b + 1); ++u) {
+      owner[u] = b;
+      const Use& use = timeline.use(u);
+      if (timeline.CanMove(b) && timeline.IsOpen(use)) ++first[use.next % n];
+    }
+  }
+  uint32_t end = 0;
+  for (uint32_t& at : first) at = end += at;
+  for (uint32_t u = 0; u < timeline.uses(); ++u) {
+    const Use& use = timeline.use(u);
+    if (timeline.CanMove(owner[u]) && timeline.IsOpen(use)) list[--first[use.next % n]] = u;
+  }
+  const int64_t limit = budget > Bytes{INT64_MAX} ? INT64_MAX : static_cast<int64_t>(budget);
+  for (uint32_t i = 0; i < 2 * n; ++i) {
+    for (uint32_t k = first[i % n]; k < first[i % n + 1]; ++k) {
+      const Use& use = timeline.use(list[k]);
+      const uint32_t length = use.next - use.op;
+      const uint32_t from = length > i ? 0 : i - length + 1;
+      Add(from, i, static_cast<int64_t>(timeline.buffer(owner[list[k]]).bytes));
+    }
+    if (i < n) continue;
+    const uint32_t above = LastAbove(i, limit);
+    lag_[i - n] = above == kNone ? n : std::min(n, i - above - 1);
+  }
+  return true;
+}
+
+void Horizon::Add(uint32_t from, uint32_t to, int64_t bytes) {
+  const auto pull = [this](uint32_t v) {
+    max_[v] = std::max(max_[2 * v], max_[2 * v + 1]) + add_[v];
+  };
+  uint32_t l = from + leaves_, r = to + leaves_;
+  if (from >= to) return;
+  for (; l < r; l /= 2, r /= 2) {
+    if (l & 1) {
+      max_[l] += bytes;
+      add_[l++] += bytes;
+    }
+    if (r & 1) {
+      max_[--r] += bytes;
+      add_[r] += bytes;
+    }
+  }
+  for (uint32_t v = (from + leaves_) / 2; v >= 1; v /= 2) pull(v);
+  for (uint32_t v = (to - 1 + leaves_) / 2; v >= 1; v /= 2) pull(v);
+}
+
+// The last slot before `end` with more than `limit`; kNone if there is none.
+uint32_t Horizon::LastAbove(uint32_t end, int64_t limit) const {
+  struct Node {
+    uint32_t v, from, size;
+    int64_t above;  // added by its ancestors
+  };
+  Node stack[80];
+  int depth = 0;
+  stack[depth++] = {1, 0, leaves_, 0};
+  while (depth > 0) {
+    const Node node = stack[--depth];
+    if (node.from >= end || max_[node.v] + node.above <= limit) continue;
+    if (node.size == 1) return node.from;
+    const int64_t above = node.above + add_[node.v];
+    stack[depth++] = {2 * node.v, node.from, node.size / 2, above};
+    stack[depth++] = {2 * node.v + 1, node.from + node.size / 2, node.size / 2, above};
+  }
+  return kNone;
+}
+
+}  // namespace tidemark::core::planner

@@ -1,0 +1,38 @@
+// How far ahead the device can hold everything: for each operation u, for how many operations
+// before u all that is used up to and including u fits into the budget together. Inside that
+// horizon nothing needs to leave (Belady's rule would evict something used later), so bytes for u
+// may come back; outside of it something used at u or sooner must be away. Threads: none of its
+// own.
+
+#ifndef TIDEMARK_CORE_PLANNER_HORIZON_H_
+#define TIDEMARK_CORE_PLANNER_HORIZON_H_
+
+#include <cstdint>
+
+#include "core/array.h"
+#include "core/planner/timeline.h"
+#include "core/units.h"
+
+namespace tidemark::core::planner {
+
+class Horizon {
+ public:
+  // False: no host memory.
+  [[nodiscard]] bool Build(const Timeline& timeline, Bytes budget);
+
+  // Operations counted on through the iterations: whether at `now` all used up to `use` fits.
+  bool Holds(uint32_t use, uint32_t now) const { return use - now <= lag_[use % lag_.size()]; }
+
+ private:
+  void Add(uint32_t from, uint32_t to, int64_t bytes);  // to slots from .. to - 1
+  uint32_t LastAbove(uint32_t end, int64_t limit) const;
+
+  uint32_t leaves_ = 0;
+  Array<int64_t> max_;  // a tree: of the node's children, plus its own added bytes
+  Array<int64_t> add_;
+  Array<uint32_t> lag_;
+};
+
+}  // namespace tidemark::core::planner
+
+#endif  // TIDEMARK_CORE_PLANNER_HORIZON_H_

@@ -1,0 +1,119 @@
+// The constructive part: runs the step forward in simulated time, keeping both links busy, and
+// decides at each operation boundary. What is used farthest in the future is copied out first and
+// leaves first; what is used soonest comes back first, as early as the horizon allows. This is the
+// "aggressive" rule of integrated prefetching and caching (Cao, Felten, Karlin, Li 1995), at chunk
+// runs, with copies out and births of buffers added. Pieces are runs of chunks of one buffer.
+// Threads: none of its own.
+
+#ifndef TIDEMARK_CORE_PLANNER_SWEEP_H_
+#define TIDEMARK_CORE_PLANNER_SWEEP_H_
+
+#include <cstdint>
+
+#include "core/array.h"
+#include "core/planner/draft.h"
+#include "core/planner/horizon.h"
+#include "core/planner/links.h"
+#include "core/planner/timeline.h"
+#include "core/step.h"
+
+namespace tidemark::core::planner {
+
+struct SweepOptions {
+  Bytes piece = kChunkBytes;                 // the size of pieces, whole chunks
+  const Array<double>* waits_out = nullptr;  // expected waits for copies out, per operation
+};
+
+class Sweep {
+ public:
+  enum class Result : uint8_t { kDone, kStuck, kNoMemory };
+
+  // Fills *draft with one iteration of the steady state as the sweep saw it.
+  Result Run(const Timeline& timeline, const Machine& machine, const SweepOptions& options,
+             Draft* draft);
+
+ private:
+  enum class Where : uint8_t { kDevice, kHost, kReturning };
+  struct Piece {
+    BufferIndex buffer;
+    Bytes offset;
+    Bytes bytes;
+    Where where;
+    uint32_t copy;    // number of its copy out; kNone: no valid one; kOldCopy
+    uint32_t issued;  // boundary at which that copy was put
+    uint32_t back;    // number of its copy in, while returning
+    uint32_t record;  // of records_, while away or returning
+  };
+  struct Entry {  // of a heap; stale when the key no longer is that of the piece
+    uint32_t key;
+    uint32_t piece;
+  };
+  struct Record {
+    uint32_t piece;
+    uint32_t use;
+    uint32_t release;
+    uint32_t reserve;
+    uint32_t base;  // first operation of the iteration that holds the window's first use
+    int64_t issue;
+    uint32_t order;
+  };
+  static constexpr uint32_t kOldCopy = kNone - 1;
+
+  [[nodiscard]] bool Prepare();
+  [[nodiscard]] bool CutPieces();
+  [[nodiscard]] bool GroupByOp();
+  void AimUses();
+  [[nodiscard]] bool StartState();
+
+  Result Boundary(uint32_t now);
+  Result MakeRoom(uint32_t now, Bytes needed);
+  Result EvictOne(uint32_t now);
+  [[nodiscard]] bool FetchMissing(uint32_t now);
+  [[nodiscard]] bool Prefetch(uint32_t now, double horizon);
+  [[nodiscard]] bool CopyOutAhead(uint32_t now, double horizon);
+  void RunOp(uint32_t now);
+  void AfterUse(uint32_t now, BufferIndex b, bool wrote);
+
+  bool IsEvictable(const Entry& entry, uint32_t now) const;
+  bool IsCopyDone(const Piece& piece) const {
+    return piece.copy == kOldCopy || links_.IsDone(kOut, piece.copy);
+  }
+  [[nodiscard]] bool PutOut(uint32_t p, uint32_t now);
+  [[nodiscard]] bool PutIn(uint32_t p, uint32_t now);
+  [[nodiscard]] bool Evict(uint32_t p, uint32_t now);
+  void DropCopy(Piece* piece);
+  uint32_t TopMissing();
+  // The farthest used piece whose copy is done and that is used after `use`; kNone if there is
+  // none.
+  uint32_t TakeEvictable(uint32_t now, uint32_t use);
+  [[nodiscard]] bool WriteDraft(uint32_t from, uint32_t to, Draft* draft);
+
+  const Timeline* timeline_ = nullptr;
+  const Machine* machine_ = nullptr;
+  SweepOptions options_;
+  uint32_t n_ = 0;
+  Horizon horizon_;
+  Links links_;
+  Bytes used_ = 0;
+  Bytes host_used_ = 0;
+  bool out_of_memory_ = false;
+
+  Array<Piece> pieces_;
+  Array<uint32_t> first_piece_;  // per buffer
+  Array<uint32_t> born_first_, born_list_, freed_first_, freed_list_;
+  // Per use: operations to the last window, before the content changes, that must leave; 0: none.
+  Array<uint32_t> aim_;
+  Array<uint32_t> next_use_;   // per buffer: of the timeline
+  Array<uint32_t> next_at_;    // per buffer: its operation, counted on; kNone: none
+  Array<uint32_t> base_;       // per buffer: first operation of the iteration of its last use
+  Array<uint32_t> dirty_key_;  // per buffer: when what is to be copied out is used
+  Array<Entry> evictable_;     // on the device with a copy put or done, farthest next use on top
+  Array<Entry> dirty_;         // on the device without, farthest aim on top
+  Array<Entry> missing_;       // on the host, soonest next use on top
+  Array<Entry> aside_;
+  Array<Record> records_;
+};
+
+}  // namespace tidemark::core::planner
+
+#endif  // TIDEMARK_CORE_PLANNER_SWEEP_H_

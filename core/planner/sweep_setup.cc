@@ -1,0 +1,139 @@
+#include <algorithm>
+
+#include "core/planner/sweep.h"
+
+namespace tidemark::core::planner {
+namespace {
+
+constexpr Bytes kNoBytes = 0;
+
+}  // namespace
+
+bool Sweep::Prepare() {
+  n_ = timeline_->ops();
+  links_.Start(*machine_);
+  used_ = host_used_ = kNoBytes;
+  out_of_memory_ = false;
+  evictable_.Clear();
+  dirty_.Clear();
+  missing_.Clear();
+  records_.Clear();
+  const size_t buffers = timeline_->buffers();
+  return horizon_.Build(*timeline_, machine_->device_budget) && CutPieces() && GroupByOp() &&
+         aim_.Resize(timeline_->uses()) && next_use_.Resize(buffers) && next_at_.Resize(buffers) &&
+         base_.Resize(buffers) && dirty_key_.Resize(buffers) && (AimUses(), StartState());
+}
+
+bool Sweep::CutPieces() {
+  pieces_.Clear();
+  if (!first_piece_.Resize(timeline_->buffers() + 1)) return false;
+  for (BufferIndex b = 0; b < timeline_->buffers(); ++b) {
+    first_piece_[b] = static_cast<uint32_t>(pieces_.size());
+    if (!timeline_->CanMove(b)) continue;
+    const Bytes bytes = timeline_->buffer(b).bytes;
+    for (Bytes at = 0; at < bytes; at += options_.piece) {
+      Piece piece{b, at, std::min(options_.piece, bytes - at), Where::kDevice, kNone, 0, 0, 0};
+      if (!pieces_.Append(piece)) return false;
+    }
+  }
+  first_piece_[timeline_->buffers()] = static_cast<uint32_t>(pieces_.size());
+  return true;
+}
+
+bool Sweep::GroupByOp() {
+  const size_t buffers = timeline_->buffers();
+  born_first_.Clear();
+  freed_first_.Clear();
+  if (!born_first_.Resize(n_ + 1, 0) || !freed_first_.Resize(n_ + 1, 0) ||
+      !born_list_.Resize(buffers) || !freed_list_.Resize(buffers)) {
+    return false;
+  }
+  for (BufferIndex b = 0; b < buffers; ++b) {
+    const StepBuffer& buffer = timeline_->buffer(b);
+    if (buffer.persistent) continue;
+    ++born_first_[buffer.born];
+    ++freed_first_[buffer.freed];
+  }
+  for (uint32_t i = 1; i <= n_; ++i) {
+    born_first_[i] += born_first_[i - 1];
+    freed_first_[i] += freed_first_[i - 1];
+  }
+  for (BufferIndex b = static_cast<BufferIndex>(buffers); b-- > 0;) {
+    const StepBuffer& buffer = timeline_->buffer(b);
+    if (buffer.persistent) continue;
+    born_list_[--born_first_[buffer.born]] = b;
+    freed_list_[--freed_first_[buffer.freed]] = b;
+  }
+  return true;
+}
+
+// Twice around, so that what a persistent buffer is used for in the next iteration is known.
+void Sweep::AimUses() {
+  for (BufferIndex b = 0; b < timeline_->buffers(); ++b) {
+    const uint32_t first = timeline_->first_use(b), end = timeline_->first_use(b + 1);
+    for (uint32_t u = first; u < end; ++u) aim_[u] = 0;
+    if (!timeline_->CanMove(b)) continue;
+    for (uint32_t k = 2 * (end - first); k-- > 0;) {
+      const uint32_t u = first + k % (end - first);
+      const Use& use = timeline_->use(u);
+      if (use.next == kNone) continue;
+      const uint32_t after = u + 1 == end ? first : u + 1, length = use.next - use.op;
+      aim_[u] = timeline_->IsOpen(use) && !horizon_.Holds(use.next, use.op + 1) ? length : 0;
+      if (!timeline_->use(after).write && aim_[after] != 0 && aim_[after] + length <= n_) {
+        aim_[u] = length + aim_[after];
+      }
+    }
+  }
+}
+
+// Before the first operation: persistent buffers are on the device, soonest used first, as far as
+// they fit; the rest is on the host.
+bool Sweep::StartState() {
+  for (BufferIndex b = 0; b < timeline_->buffers(); ++b) {
+    const bool is_idle =
+        !timeline_->buffer(b).persistent || timeline_->first_use(b) == timeline_->first_use(b + 1);
+    next_use_[b] = timeline_->first_use(b);
+    next_at_[b] = is_idle ? kNone : timeline_->use(next_use_[b]).op;
+    base_[b] = 0;
+    dirty_key_[b] = kNone;
+    if (timeline_->buffer(b).persistent) used_ += timeline_->buffer(b).bytes;
+    if (is_idle) continue;
+    for (uint32_t p = first_piece_[b]; p < first_piece_[b + 1]; ++p) {
+      if (!aside_.Append({next_at_[b], p})) return false;
+    }
+  }
+  std::sort(aside_.begin(), aside_.end(), [](const Entry& a, const Entry& b) {
+    return a.key != b.key ? a.key > b.key : a.piece > b.piece;
+  });
+  for (const Entry& entry : aside_) {
+    Piece& piece = pieces_[entry.piece];
+    const uint32_t last = timeline_->first_use(piece.buffer + 1) - 1;
+    if (used_ <= machine_->device_budget || entry.key == 0) break;
+    if (host_used_ + piece.bytes > machine_->host_budget ||
+        !timeline_->IsOpen(timeline_->use(last))) {
+      continue;
+    }
+    piece.where = Where::kHost;
+    piece.copy = kOldCopy;
+    piece.record = kNone;
+    used_ -= piece.bytes;
+    host_used_ += piece.bytes;
+    if (!missing_.Append({entry.key, entry.piece})) return false;
+  }
+  for (const Entry& entry : aside_) {
+    const Piece& piece = pieces_[entry.piece];
+    if (piece.where == Where::kHost) continue;
+    const uint32_t last = timeline_->first_use(piece.buffer + 1) - 1;
+    if (aim_[last] == 0) continue;
+    dirty_key_[piece.buffer] = timeline_->use(last).op + aim_[last] - n_;
+    if (!dirty_.Append({dirty_key_[piece.buffer], entry.piece})) return false;
+  }
+  aside_.Clear();
+  std::make_heap(missing_.begin(), missing_.end(),
+                 [](const Entry& a, const Entry& b) { return a.key > b.key; });
+  std::make_heap(dirty_.begin(), dirty_.end(),
+                 [](const Entry& a, const Entry& b) { return a.key < b.key; });
+  return true;
+}
+
+}  // namespace tidemark::core::planner
