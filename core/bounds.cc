@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "core/window_bound.h"
-#include "core/window_sweep.h"
+#include "core/bounds/window_bound.h"
+#include "core/bounds/window_sweep.h"
 
 namespace tidemark::core {
 namespace {

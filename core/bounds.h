@@ -7,7 +7,7 @@
 
 #include <cstdint>
 
-#include "core/idle_gaps.h"
+#include "core/bounds/idle_gaps.h"
 #include "core/step.h"
 #include "core/units.h"
 

@@ -3,8 +3,8 @@
 // than the step: gaps with the same ends are one. Not a planner's view: nothing here knows queues
 // or chunks. Threads: none of its own.
 
-#ifndef TIDEMARK_CORE_IDLE_GAPS_H_
-#define TIDEMARK_CORE_IDLE_GAPS_H_
+#ifndef TIDEMARK_CORE_BOUNDS_IDLE_GAPS_H_
+#define TIDEMARK_CORE_BOUNDS_IDLE_GAPS_H_
 
 #include <cstdint>
 
@@ -48,4 +48,4 @@ struct IdleGaps {
 
 }  // namespace tidemark::core
 
-#endif  // TIDEMARK_CORE_IDLE_GAPS_H_
+#endif  // TIDEMARK_CORE_BOUNDS_IDLE_GAPS_H_

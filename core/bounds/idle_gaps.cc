@@ -1,4 +1,4 @@
-#include "core/idle_gaps.h"
+#include "core/bounds/idle_gaps.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "core/window_sweep.h"
+#include "core/bounds/window_sweep.h"
 
 #include <algorithm>
 #include <bit>

@@ -2,16 +2,16 @@
 // window takes at least its operations' time and at least the time of the traffic that Belady's
 // rule forces through it. Threads: none of its own.
 
-#ifndef TIDEMARK_CORE_WINDOW_BOUND_H_
-#define TIDEMARK_CORE_WINDOW_BOUND_H_
+#ifndef TIDEMARK_CORE_BOUNDS_WINDOW_BOUND_H_
+#define TIDEMARK_CORE_BOUNDS_WINDOW_BOUND_H_
 
 #include <cstdint>
 
 #include "core/array.h"
 #include "core/bounds.h"
-#include "core/idle_gaps.h"
+#include "core/bounds/idle_gaps.h"
+#include "core/bounds/window_sweep.h"
 #include "core/step.h"
-#include "core/window_sweep.h"
 
 namespace tidemark::core {
 
@@ -61,4 +61,4 @@ class WindowBound {
 
 }  // namespace tidemark::core
 
-#endif  // TIDEMARK_CORE_WINDOW_BOUND_H_
+#endif  // TIDEMARK_CORE_BOUNDS_WINDOW_BOUND_H_

@@ -1,4 +1,4 @@
-#include "core/window_bound.h"
+#include "core/bounds/window_bound.h"
 
 #include <algorithm>
 #include <cmath>

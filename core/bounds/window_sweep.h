@@ -7,13 +7,13 @@
 // bytes once. Evicting from the gap that ends last is optimal, whatever the window's end (Belady's
 // rule is optimal for every prefix), so one sweep from s gives all windows that start there.
 
-#ifndef TIDEMARK_CORE_WINDOW_SWEEP_H_
-#define TIDEMARK_CORE_WINDOW_SWEEP_H_
+#ifndef TIDEMARK_CORE_BOUNDS_WINDOW_SWEEP_H_
+#define TIDEMARK_CORE_BOUNDS_WINDOW_SWEEP_H_
 
 #include <cstdint>
 
 #include "core/array.h"
-#include "core/idle_gaps.h"
+#include "core/bounds/idle_gaps.h"
 
 namespace tidemark::core {
 
@@ -54,4 +54,4 @@ class WindowSweep {
 
 }  // namespace tidemark::core
 
-#endif  // TIDEMARK_CORE_WINDOW_SWEEP_H_
+#endif  // TIDEMARK_CORE_BOUNDS_WINDOW_SWEEP_H_
