@@ -60,8 +60,9 @@ class Search {
     best->outcome = PlanOutcome::kCannot;
     Draft draft;
     Array<double> waits;
-    for (uint32_t pass = 0; pass < kPasses; ++pass) {
+    for (uint32_t pass = 0; pass < 2 * kPasses; ++pass) {
       SweepOptions options;
+      options.spares = pass < kPasses ? 0 : 0.9;
       options.piece = RoundUp(std::max<Bytes>(machine_.device_budget / kPiecesInBudget, 1),
                               machine_.chunk_bytes);
       options.waits_out = pass == 0 ? nullptr : &waits;

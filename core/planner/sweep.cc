@@ -129,6 +129,7 @@ Sweep::Result Sweep::EvictOne(uint32_t now) {
     if (!PushHeap<FarthestOnTop>(&evictable_, entry)) return Result::kNoMemory;
   }
   aside_.Clear();
+  if (done == kNone && staying != kNone && ReturnsInTime(staying, now)) done = staying;
   if (done == kNone && pending == kNone) {
     while (!dirty_.empty() && pending == kNone) {
       const Entry top = dirty_[0];
@@ -190,6 +191,7 @@ bool Sweep::PutIn(uint32_t p, uint32_t now) {
   Piece& piece = pieces_[p];
   piece.back = links_.Put(kIn, piece.bytes);
   piece.where = Where::kReturning;
+  CountMissing(p, false);
   used_ += piece.bytes;
   if (piece.record != kNone) records_[piece.record].reserve = now;
   return piece.back != Links::kNoMemoryLeft;
@@ -202,6 +204,7 @@ bool Sweep::Evict(uint32_t p, uint32_t now) {
   const uint32_t use = (next_use_[b] == first ? timeline_->first_use(b + 1) : next_use_[b]) - 1;
   piece.record = static_cast<uint32_t>(records_.size());
   piece.where = Where::kHost;
+  CountMissing(p, true);
   used_ -= piece.bytes;
   const bool is_old = piece.copy == kOldCopy;
   const int64_t issue = is_old ? int64_t{now} : int64_t{piece.issued};
@@ -258,8 +261,55 @@ bool Sweep::CopyOutAhead(uint32_t now, double horizon) {
     if (!is_stale && host_used_ + piece.bytes > machine_->host_budget) return true;
     PopHeap<FarthestOnTop>(&dirty_);
     if (!is_stale && !PutOut(top.piece, now)) return false;
+    if (is_stale && top.key > now && piece.where == Where::kDevice && piece.copy == kNone &&
+        !PushHeap<FarthestOnTop>(&spare_, Entry{spare_key_[piece.buffer], top.piece})) {
+      return false;
+    }
+  }
+  return options_.spares <= 0 || CopySpares(now, horizon);
+}
+
+bool Sweep::CopySpares(uint32_t now, double horizon) {
+  while (!spare_.empty() && links_.TimeToDrain(kOut) < horizon) {
+    const Entry top = spare_[0];
+    const Piece& piece = pieces_[top.piece];
+    const bool is_stale = piece.where != Where::kDevice || piece.copy != kNone ||
+                          spare_key_[piece.buffer] != top.key || top.key <= now;
+    if (!is_stale && host_used_ + piece.bytes > machine_->host_budget / 2) return true;
+    PopHeap<FarthestOnTop>(&spare_);
+    if (!is_stale && !PutOut(top.piece, now)) return false;
   }
   return true;
+}
+
+// Counted by the operation of the next use, which lies within one iteration from now.
+void Sweep::CountMissing(uint32_t p, bool is_more) {
+  const Piece& piece = pieces_[p];
+  for (uint32_t i = next_at_[piece.buffer] % n_ + 1; i <= n_; i += i & (~i + 1)) {
+    missing_until_[i] += is_more ? piece.bytes : ~piece.bytes + 1;
+  }
+}
+
+Bytes Sweep::MissingUntil(uint32_t use, uint32_t now) const {
+  const auto before = [this](uint32_t i) {
+    Bytes sum = 0;
+    for (; i > 0; i &= i - 1) sum += missing_until_[i];
+    return sum;
+  };
+  const uint32_t from = now % n_, to = use % n_;
+  const Bytes until = before(to + 1) - before(from);
+  return to >= from ? until : until + before(n_);
+}
+
+bool Sweep::ReturnsInTime(uint32_t p, uint32_t now) const {
+  if (options_.spares <= 0) return false;
+  const Piece& piece = pieces_[p];
+  const uint32_t use = next_at_[piece.buffer];
+  double time = time_until_[use % n_] - time_until_[now % n_];
+  if (use % n_ <= now % n_) time += time_until_[n_];
+  const double bytes =
+      links_.Backlog(kIn) + static_cast<double>(MissingUntil(use, now) + piece.bytes);
+  return bytes <= time * options_.spares * machine_->in_rate_duplex / 1e9;
 }
 
 void Sweep::DropCopy(Piece* piece) {
@@ -292,16 +342,20 @@ void Sweep::AfterUse(uint32_t now, BufferIndex b, bool wrote) {
     next_use_[b] = timeline_->first_use(b);
   }
   dirty_key_[b] = aim_[u] == 0 ? kNone : now + aim_[u];
+  spare_key_[b] = spare_aim_[u] == 0 ? kNone : now + spare_aim_[u];
+  const bool keeps = aim_[u] != 0 || (options_.spares > 0 && spare_aim_[u] != 0);
   for (uint32_t p = first_piece_[b]; p < first_piece_[b + 1]; ++p) {
     Piece& piece = pieces_[p];
     piece.where = Where::kDevice;
-    if (wrote || aim_[u] == 0) DropCopy(&piece);
+    if (wrote || !keeps) DropCopy(&piece);
     if (next_at_[b] == kNone) continue;
     bool pushed = true;
     if (piece.copy != kNone) {
       pushed = PushHeap<FarthestOnTop>(&evictable_, Entry{next_at_[b], p});
     } else if (dirty_key_[b] != kNone) {
       pushed = PushHeap<FarthestOnTop>(&dirty_, Entry{dirty_key_[b], p});
+    } else if (spare_key_[b] != kNone) {
+      pushed = PushHeap<FarthestOnTop>(&spare_, Entry{spare_key_[b], p});
     }
     if (!pushed) out_of_memory_ = true;
   }

@@ -22,6 +22,11 @@ namespace tidemark::core::planner {
 struct SweepOptions {
   Bytes piece = kChunkBytes;                 // the size of pieces, whole chunks
   const Array<double>* waits_out = nullptr;  // expected waits for copies out, per operation
+  // An idle link copies out what need not leave, so that there is something to give up without a
+  // wait
+  // ("spare" copies); and that is given up rather than wait, as long as the way back fits into this
+  // part of the link's time until its use. 0: none of it.
+  double spares = 0;
 };
 
 class Sweep {
@@ -62,6 +67,7 @@ class Sweep {
   [[nodiscard]] bool Prepare();
   [[nodiscard]] bool CutPieces();
   [[nodiscard]] bool GroupByOp();
+  [[nodiscard]] bool ExpectTimes();
   void AimUses();
   [[nodiscard]] bool StartState();
 
@@ -71,6 +77,10 @@ class Sweep {
   [[nodiscard]] bool FetchMissing(uint32_t now);
   [[nodiscard]] bool Prefetch(uint32_t now, double horizon);
   [[nodiscard]] bool CopyOutAhead(uint32_t now, double horizon);
+  [[nodiscard]] bool CopySpares(uint32_t now, double horizon);
+  bool ReturnsInTime(uint32_t p, uint32_t now) const;
+  void CountMissing(uint32_t p, bool is_more);
+  Bytes MissingUntil(uint32_t use, uint32_t now) const;
   void RunOp(uint32_t now);
   void AfterUse(uint32_t now, BufferIndex b, bool wrote);
 
@@ -103,14 +113,20 @@ class Sweep {
   Array<uint32_t> born_first_, born_list_, freed_first_, freed_list_;
   // Per use: operations to the last window, before the content changes, that must leave; 0: none.
   Array<uint32_t> aim_;
+  Array<uint32_t> spare_aim_;  // the same for windows that could leave and help
   Array<uint32_t> next_use_;   // per buffer: of the timeline
   Array<uint32_t> next_at_;    // per buffer: its operation, counted on; kNone: none
   Array<uint32_t> base_;       // per buffer: first operation of the iteration of its last use
   Array<uint32_t> dirty_key_;  // per buffer: when what is to be copied out is used
   Array<Entry> evictable_;     // on the device with a copy put or done, farthest next use on top
   Array<Entry> dirty_;         // on the device without, farthest aim on top
+  Array<uint32_t> spare_key_;  // per buffer: the same of spare copies
+  Array<Entry> spare_;         // on the device without, not in dirty_, farthest aim on top
   Array<Entry> missing_;       // on the host, soonest next use on top
   Array<Entry> aside_;
+  Array<Bytes> missing_until_;  // bytes on the host by operation of their next use; a Fenwick tree
+  Array<uint32_t> tight_;       // operations before this one, over two iterations, above the budget
+  Array<double> time_until_;    // expected time from the iteration's start to each operation
   Array<Record> records_;
 };
 

@@ -16,12 +16,29 @@ bool Sweep::Prepare() {
   out_of_memory_ = false;
   evictable_.Clear();
   dirty_.Clear();
+  spare_.Clear();
   missing_.Clear();
   records_.Clear();
   const size_t buffers = timeline_->buffers();
   return horizon_.Build(*timeline_, machine_->device_budget) && CutPieces() && GroupByOp() &&
-         aim_.Resize(timeline_->uses()) && next_use_.Resize(buffers) && next_at_.Resize(buffers) &&
-         base_.Resize(buffers) && dirty_key_.Resize(buffers) && (AimUses(), StartState());
+         aim_.Resize(timeline_->uses()) && spare_aim_.Resize(timeline_->uses()) &&
+         next_use_.Resize(buffers) && next_at_.Resize(buffers) && base_.Resize(buffers) &&
+         dirty_key_.Resize(buffers) && spare_key_.Resize(buffers) && ExpectTimes() &&
+         (AimUses(), StartState());
+}
+
+bool Sweep::ExpectTimes() {
+  missing_until_.Clear();
+  tight_.Clear();
+  if (!tight_.Resize(2 * size_t{n_} + 1, 0)) return false;
+  if (!missing_until_.Resize(n_ + 1, 0) || !time_until_.Resize(n_ + 1)) return false;
+  time_until_[0] = 0;
+  for (uint32_t i = 0; i < n_; ++i) {
+    const double wait = options_.waits_out == nullptr ? 0 : (*options_.waits_out)[i];
+    time_until_[i + 1] =
+        time_until_[i] + wait + static_cast<double>(timeline_->step().ops[i].duration);
+  }
+  return true;
 }
 
 bool Sweep::CutPieces() {
@@ -69,9 +86,14 @@ bool Sweep::GroupByOp() {
 
 // Twice around, so that what a persistent buffer is used for in the next iteration is known.
 void Sweep::AimUses() {
+  uint32_t tight = 0;  // operations so far, over two iterations, that need anything to leave
+  for (uint32_t i = 0; i < 2 * n_; ++i) {
+    if (timeline_->live(i % n_) > machine_->device_budget) ++tight;
+    tight_[i + 1] = tight;
+  }
   for (BufferIndex b = 0; b < timeline_->buffers(); ++b) {
     const uint32_t first = timeline_->first_use(b), end = timeline_->first_use(b + 1);
-    for (uint32_t u = first; u < end; ++u) aim_[u] = 0;
+    for (uint32_t u = first; u < end; ++u) aim_[u] = spare_aim_[u] = 0;
     if (!timeline_->CanMove(b)) continue;
     for (uint32_t k = 2 * (end - first); k-- > 0;) {
       const uint32_t u = first + k % (end - first);
@@ -79,6 +101,12 @@ void Sweep::AimUses() {
       if (use.next == kNone) continue;
       const uint32_t after = u + 1 == end ? first : u + 1, length = use.next - use.op;
       aim_[u] = timeline_->IsOpen(use) && !horizon_.Holds(use.next, use.op + 1) ? length : 0;
+      const bool helps = timeline_->IsOpen(use) && tight_[use.next] > tight_[use.op + 1];
+      spare_aim_[u] = helps ? length : 0;
+      if (!timeline_->use(after).write && spare_aim_[after] != 0 &&
+          spare_aim_[after] + length <= n_) {
+        spare_aim_[u] = length + spare_aim_[after];
+      }
       if (!timeline_->use(after).write && aim_[after] != 0 && aim_[after] + length <= n_) {
         aim_[u] = length + aim_[after];
       }
@@ -95,7 +123,7 @@ bool Sweep::StartState() {
     next_use_[b] = timeline_->first_use(b);
     next_at_[b] = is_idle ? kNone : timeline_->use(next_use_[b]).op;
     base_[b] = 0;
-    dirty_key_[b] = kNone;
+    dirty_key_[b] = spare_key_[b] = kNone;
     if (timeline_->buffer(b).persistent) used_ += timeline_->buffer(b).bytes;
     if (is_idle) continue;
     for (uint32_t p = first_piece_[b]; p < first_piece_[b + 1]; ++p) {
@@ -118,6 +146,7 @@ bool Sweep::StartState() {
     piece.record = kNone;
     used_ -= piece.bytes;
     host_used_ += piece.bytes;
+    CountMissing(entry.piece, true);
     if (!missing_.Append({entry.key, entry.piece})) return false;
   }
   for (const Entry& entry : aside_) {
