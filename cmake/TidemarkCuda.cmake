@@ -48,5 +48,3 @@ endif()
 # SYSTEM: the vendor's headers are not held to our warnings.
 add_library(tidemark_cuda_headers INTERFACE)
 target_include_directories(tidemark_cuda_headers SYSTEM INTERFACE "${TIDEMARK_CUDA_INCLUDE}")
-
-find_package(Python3 REQUIRED COMPONENTS Interpreter)

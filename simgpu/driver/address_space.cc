@@ -5,6 +5,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <mutex>
 #include <vector>
 
@@ -15,18 +16,47 @@
 namespace simgpu {
 namespace {
 
-// Far from where the kernel places libraries and heaps, and inside what AddressSanitizer calls high
-// memory; ThreadSanitizer refuses it, and then the kernel chooses.
-constexpr CUdeviceptr kFirstHint = 0x300000000000;
+// Addresses that nobody else is given: the kernel places libraries and heaps elsewhere unless
+// asked, so an address freed here stays recognisable as a device's. The first window is inside what
+// AddressSanitizer calls high memory; ThreadSanitizer refuses it and allows the second.
+struct Window {
+  CUdeviceptr begin;
+  CUdeviceptr end;
+  CUdeviceptr next;
+  bool refused = false;
+};
 
-CUdeviceptr& NextHint() {
-  static CUdeviceptr hint = kFirstHint;
-  return hint;
-}
+Window g_windows[] = {{0x300000000000, 0x500000000000, 0x300000000000},
+                      {0x550000000000, 0x555000000000, 0x550000000000}};
+constexpr int kTriesInWindow = 16;
 
 void* Reserve(CUdeviceptr hint, size_t bytes) {
   return mmap(reinterpret_cast<void*>(hint), bytes, PROT_NONE,
               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+}
+
+// `bytes` at the window's next free place, or MAP_FAILED where the kernel grants none of a few.
+void* ReserveIn(Window* window, size_t bytes) {
+  if (window->refused || bytes >= window->end - window->begin) return MAP_FAILED;
+  for (int tries = 0; tries < kTriesInWindow; ++tries) {
+    if (bytes > window->end - window->next) window->next = window->begin;
+    const CUdeviceptr hint = window->next;
+    // A hole between neighbours: an overrun must meet nothing instead of somebody's bytes.
+    window->next = std::min(window->end, (hint + bytes + 2 * kGranularity) & ~(kGranularity - 1));
+    void* at = Reserve(hint, bytes);
+    if (at == MAP_FAILED || at == reinterpret_cast<void*>(hint)) return at;
+    munmap(at, bytes);
+  }
+  window->refused = true;
+  return MAP_FAILED;
+}
+
+// Without a window's help the kernel chooses.
+void* ReserveAnywhere(size_t bytes) {
+  for (Window& window : g_windows) {
+    if (void* at = ReserveIn(&window, bytes); at != MAP_FAILED) return at;
+  }
+  return Reserve(0, bytes);
 }
 
 uint64_t NextBufferId() {
@@ -39,17 +69,21 @@ uint64_t NextBufferId() {
 CUdeviceptr TakeAddresses(size_t bytes, size_t alignment, CUdeviceptr hint) {
   const size_t slack = alignment > 4096 ? alignment : 0;
   if (bytes > SIZE_MAX - slack) return 0;
-  const bool own_hint = hint == 0;
-  void* at = Reserve(own_hint ? NextHint() : hint, bytes + slack);
+  void* at = hint == 0 ? ReserveAnywhere(bytes + slack) : Reserve(hint, bytes + slack);
   if (at == MAP_FAILED) return 0;
   const auto got = reinterpret_cast<CUdeviceptr>(at);
   const CUdeviceptr base = slack == 0 ? got : (got + alignment - 1) / alignment * alignment;
   if (base > got) munmap(at, base - got);
   const size_t behind = got + bytes + slack - (base + bytes);
   if (behind > 0) munmap(reinterpret_cast<void*>(base + bytes), behind);
-  // A hole between neighbours: an overrun must meet nothing instead of somebody's bytes.
-  if (own_hint && got >= kFirstHint) NextHint() = base + bytes + kGranularity;
   return base;
+}
+
+bool InOwnWindow(CUdeviceptr address) {
+  for (const Window& window : g_windows) {
+    if (address >= window.begin && address < window.end) return true;
+  }
+  return false;
 }
 
 void GiveAddresses(CUdeviceptr base, size_t bytes) { munmap(reinterpret_cast<void*>(base), bytes); }

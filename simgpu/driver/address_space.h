@@ -50,6 +50,8 @@ struct Reservation {
 // `hint` if that is free. 0 when there is none.
 CUdeviceptr TakeAddresses(size_t bytes, size_t alignment, CUdeviceptr hint);
 void GiveAddresses(CUdeviceptr base, size_t bytes);
+// False for an address that, once given back, the host may receive for memory of its own.
+bool InOwnWindow(CUdeviceptr address);
 
 // What holds `address`, or null. FindFrom is the first range that ends above `address`.
 Range* FindRange(CUdeviceptr address);

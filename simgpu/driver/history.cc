@@ -62,7 +62,8 @@ std::string Describe(const Range& range) {
 
 void Remember(const Range& range, const char* verb) {
   if (Ring().size() == kKept) Ring().pop_front();
-  const bool device = range.kind != Kind::kPinned && range.kind != Kind::kRegistered;
+  const bool host = range.kind == Kind::kPinned || range.kind == Kind::kRegistered;
+  const bool device = !host && InOwnWindow(range.base);
   Ring().push_back({range.base, range.span_bytes, device, Describe(range) + ", " + verb});
 }
 

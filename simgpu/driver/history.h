@@ -16,6 +16,7 @@ void Remember(const Range& range, const char* verb);
 
 // "a plain allocation of 4096 bytes at 0x..., freed by cuMemFree, 3 frees ago", or empty.
 std::string WhatWasAt(CUdeviceptr address);
+// False where the host may have been given the address since.
 bool WasDeviceAddress(CUdeviceptr address);
 
 // "a VMM mapping of 2097152 bytes at 0x... on device 0".

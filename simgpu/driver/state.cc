@@ -125,7 +125,7 @@ SIMGPU_API CUresult CUDAAPI cuInit(unsigned int flags) {
   return CUDA_SUCCESS;
 }
 
-// The stubs of what is not implemented end here (generate_tables.py).
+// The stubs of what is not implemented end here (cmake/tables).
 extern "C" int simgpu_missing(const char* name) {
   std::lock_guard<std::recursive_mutex> hold(DriverLock());
   static auto* named = new std::set<std::string>;

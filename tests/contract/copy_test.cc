@@ -95,6 +95,18 @@ TEST_F(CopyContract, PageableTargetIsWrittenWhenTheStreamIsDone) {
   for (unsigned i = 0; i < 5000; ++i) ASSERT_EQ(back[i], 2 * i + 1);
 }
 
+TEST_F(CopyContract, HostMemoryTakenAfterADeviceFreeIsTheHosts) {
+  const size_t bytes = 3 << 20;
+  DeviceBytes device(bytes);
+  RT_OK(cudaMemset(device.get(), 7, bytes));
+  for (int i = 0; i < 24; ++i) {
+    { DeviceBytes gone(bytes); }
+    std::vector<unsigned char> back(bytes);
+    RT_OK(cudaMemcpy(back.data(), device.get(), bytes, cudaMemcpyDeviceToHost));
+    ASSERT_TRUE(back == std::vector<unsigned char>(bytes, 7)) << "copy " << i;
+  }
+}
+
 TEST_F(CopyContract, DefaultKindFindsTheDirection) {
   const size_t bytes = 3000;
   const std::vector<unsigned char> sent = Pattern(bytes, 3);

@@ -1,0 +1,2 @@
+/* Preprocessed, not compiled: where the runtime's errors are. */
+#include <driver_types.h>
