@@ -14,6 +14,7 @@
 
 #include <string>
 
+#include "simgpu/driver/node_stale.h"
 #include "simgpu/driver/node_table.h"
 #include "simgpu/driver/state.h"
 
@@ -275,6 +276,7 @@ __attribute__((destructor)) void LeaveNode() {
 }  // namespace
 
 CUresult JoinNode() {
+  RemoveStaleNodes();
   std::string directory = NodeDirectory();
   if (directory.empty()) return CUDA_ERROR_OPERATING_SYSTEM;
   int fd = -1;

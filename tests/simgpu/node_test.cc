@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <string>
 
 #include "tests/simgpu/device.h"
@@ -277,6 +278,39 @@ TEST_F(NodeTest, HandlesNeedNoDescriptors) {
     const int after = open("/dev/null", O_RDONLY);
     EXPECT_IN_CHILD(after == before);
   });
+}
+
+TEST_F(NodeTest, WhatAKilledNodeLeftIsRemovedByTheNextProcessOfAnyNode) {
+  const std::string parent = folder_;
+  folder_ = parent + "/dead";
+  const Peer killed = StartPeer(Config(), [] { return AllocateMiB(40); });
+  ASSERT_TRUE(Told(killed));
+  folder_ = parent + "/live";
+  const Peer alive = StartPeer(Config(), [] { return AllocateMiB(4); });
+  ASSERT_TRUE(Told(alive));
+  Kill(killed);
+  ASSERT_TRUE(std::filesystem::exists(parent + "/dead/table"));
+  folder_ = parent + "/own";
+  InChild(Config(), [] { EXPECT_IN_CHILD(FreeBytes() == 64 * kMiB); });
+  EXPECT_FALSE(std::filesystem::exists(parent + "/dead"));
+  EXPECT_TRUE(std::filesystem::exists(parent + "/live/table"));
+  LetExit(alive);
+  folder_ = parent;
+  EXPECT_TRUE(NothingLeft());
+}
+
+TEST_F(NodeTest, AFolderWithFilesOfSomebodyElseIsLeftAlone) {
+  const std::string parent = folder_;
+  folder_ = parent + "/dead";
+  const Peer killed = StartPeer(Config(), [] { return AllocateMiB(40); });
+  ASSERT_TRUE(Told(killed));
+  std::ofstream(folder_ + "/notes") << "mine";
+  Kill(killed);
+  folder_ = parent + "/own";
+  InChild(Config(), [] { EXPECT_IN_CHILD(FreeBytes() == 64 * kMiB); });
+  EXPECT_TRUE(std::filesystem::exists(parent + "/dead/notes"));
+  EXPECT_TRUE(std::filesystem::exists(parent + "/dead/table"));
+  folder_ = parent;
 }
 
 TEST_F(NodeTest, ANodeOfAnotherSizeIsRefusedWithBothSizes) {
