@@ -88,7 +88,10 @@ struct Plan {
   Bytes host_peak = 0;
   Bytes bytes_out = 0;
   Bytes bytes_in = 0;
-  Bytes smallest_device_budget = 0;  // the least for which a plan exists with this host budget
+  // kCannot: the least device budget for which a plan was found with this host budget. kPlanned:
+  // below it no plan exists, whatever the host has.
+  Bytes smallest_device_budget = 0;
+  uint32_t recipe = 0;  // which of the planner's ways found it; for Replan
 };
 
 }  // namespace tidemark::core

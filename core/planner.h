@@ -28,8 +28,13 @@ struct PlanGoal {
 };
 
 // The outcome is also plan->outcome. For kCannot, plan->smallest_device_budget is the least budget
-// for which a plan exists with this host budget.
+// for which a plan was found with this host budget.
 PlanOutcome MakePlan(const Step& step, const Machine& machine, const PlanGoal& goal, Plan* plan);
+
+// Within the budget again, for a step or a machine that changed a little since `previous` was made:
+// keeps its choices where they still hold, repairs the rest, and compares with one fresh attempt.
+// Costs a small part of MakePlan. `previous` may be any plan, and may not be `plan`.
+PlanOutcome Replan(const Step& step, const Machine& machine, const Plan& previous, Plan* plan);
 
 }  // namespace tidemark::core
 

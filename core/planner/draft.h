@@ -35,6 +35,10 @@ struct Draft {
 
 enum class DraftResult : uint8_t { kDone, kCannot, kNoMemory };
 
+// The moves of a plan that still fit the step. False: no host memory.
+[[nodiscard]] bool ReadMoves(const Timeline& timeline, const Machine& machine, const Plan& plan,
+                             Draft* draft);
+
 // Makes what is away cover what the budget demands at each operation, in windows farthest next use
 // first, by longer absence or by new parts. kCannot: an operation's floor is above the budget.
 DraftResult CoverDemand(const Timeline& timeline, const Machine& machine, Draft* draft);

@@ -1,18 +1,15 @@
 #include <algorithm>
+#include <utility>
 
 #include "core/planner.h"
-#include "core/planner/draft.h"
-#include "core/planner/evaluate.h"
-#include "core/planner/sweep.h"
-#include "core/planner/timeline.h"
+#include "core/planner/search.h"
 
 namespace tidemark::core {
 namespace planner {
 namespace {
 
-constexpr uint32_t kPiecesInBudget = 128;
-constexpr uint32_t kPasses = 3;
-constexpr Bytes kBudgetSteps = 512;  // smallest peaks are found to one part in so many of the whole
+constexpr Bytes kBudgetSteps = 512;  // budgets are found to one part in so many of the live peak
+constexpr uint32_t kFewRecipes = 3;  // while looking for a budget
 
 PlanOutcome Refuse(Plan* plan, PlanOutcome outcome, const char* reason) {
   plan->outcome = outcome;
@@ -28,97 +25,130 @@ PlanOutcome RefuseMemory(Plan* plan) {
   return Refuse(plan, PlanOutcome::kNoMemory, "there is no host memory to make a plan");
 }
 
-class Search {
- public:
-  Search(const Step& step, const Machine& machine) : step_(step), machine_(machine) {}
+const char* WrongInput(const Step& step, const Machine& machine, const PlanGoal& goal) {
+  size_t at = 0;
+  const char* wrong = step.Validate(&at);
+  if (wrong == nullptr) wrong = machine.Validate();
+  if (wrong == nullptr && !(goal.slowdown >= 0)) wrong = "the slow-down is below 0";
+  return wrong;
+}
 
-  // Halves the range of budgets until the smallest that keeps the limit is known well enough.
-  PlanOutcome RunWithinSlowdown(double slowdown, Plan* best) {
-    machine_.device_budget = kNoLimit;
-    if (!timeline_.Build(step_, machine_)) return RefuseMemory(best);
-    const double limit = static_cast<double>(timeline_.ideal()) * (1 + slowdown);
-    PlanOutcome outcome = Run(best);
-    Bytes low = timeline_.largest_floor(), high = timeline_.peak();
-    const Bytes close = std::max(machine_.chunk_bytes, timeline_.peak() / kBudgetSteps);
-    Plan plan;
-    while (outcome == PlanOutcome::kPlanned && low + close < high) {
-      machine_.device_budget = low + (high - low) / 2;
-      const PlanOutcome tried = Run(&plan);
-      if (tried == PlanOutcome::kNoMemory) return RefuseMemory(best);
-      if (tried != PlanOutcome::kPlanned || static_cast<double>(plan.step_time) > limit) {
-        low = machine_.device_budget;
-        continue;
-      }
-      high = std::min(machine_.device_budget, plan.device_peak);
-      std::swap(*best, plan);
-    }
-    return outcome;
+class Planning {
+ public:
+  explicit Planning(Plan* plan) : plan_(plan) {}
+
+  PlanOutcome Init(const Step& step, const Machine& machine) {
+    asked_budget_ = machine.device_budget;
+    return search_.Init(step, machine) ? PlanOutcome::kPlanned : RefuseMemory(plan_);
   }
 
-  PlanOutcome Run(Plan* best) {
-    if (!timeline_.Build(step_, machine_)) return RefuseMemory(best);
-    best->outcome = PlanOutcome::kCannot;
-    Draft draft;
-    Array<double> waits;
-    for (uint32_t pass = 0; pass < 2 * kPasses; ++pass) {
-      SweepOptions options;
-      options.spares = pass < kPasses ? 0 : 0.9;
-      options.piece = RoundUp(std::max<Bytes>(machine_.device_budget / kPiecesInBudget, 1),
-                              machine_.chunk_bytes);
-      options.waits_out = pass == 0 ? nullptr : &waits;
-      const Sweep::Result swept = sweep_.Run(timeline_, machine_, options, &draft);
-      if (swept == Sweep::Result::kNoMemory) return RefuseMemory(best);
-      if (swept == Sweep::Result::kStuck) draft.aways.Clear();
-      const PlanOutcome tried = Try(&draft, best);
-      if (tried == PlanOutcome::kNoMemory) return RefuseMemory(best);
-      if (!waits.CopyFrom(evaluator_.waits_out())) return RefuseMemory(best);
-    }
-    if (best->outcome != PlanOutcome::kPlanned) {
-      best->smallest_device_budget = timeline_.largest_floor();
-      return Refuse(best, PlanOutcome::kCannot, "an operation needs more than the budget");
-    }
-    best->smallest_device_budget = timeline_.largest_floor();
-    return best->outcome;
+  PlanOutcome WithinBudget() {
+    if (search_.TryRecipes(Search::recipes()) == Found::kNoMemory) return RefuseMemory(plan_);
+    return search_.has_plan() ? Finish() : Cannot();
+  }
+
+  // Halves the range of budgets until the smallest that keeps the limit is known well enough.
+  PlanOutcome WithinSlowdown(double slowdown) {
+    const Timeline& timeline = search_.timeline();
+    const double limit = static_cast<double>(timeline.ideal()) * (1 + slowdown);
+    const auto holds = [limit](const Plan& plan) {
+      return static_cast<double>(plan.step_time) <= limit;
+    };
+    Bytes low = std::max<Bytes>(timeline.largest_floor(), 1) - 1, high = timeline.peak();
+    if (Halve(holds, low, high) == Found::kNoMemory) return RefuseMemory(plan_);
+    return search_.has_plan() ? Finish() : Cannot();
+  }
+
+  PlanOutcome From(const Plan& previous) {
+    if (search_.TryPrevious(previous) == Found::kNoMemory) return RefuseMemory(plan_);
+    const bool is_ideal =
+        search_.has_plan() && search_.best().step_time <= search_.timeline().ideal();
+    if (is_ideal) return Finish();
+    if (search_.TryRecipe(previous.recipe) == Found::kNoMemory) return RefuseMemory(plan_);
+    return search_.has_plan() ? Finish() : WithinBudget();
   }
 
  private:
-  PlanOutcome Try(Draft* draft, Plan* best) {
-    DraftResult result = CoverDemand(timeline_, machine_, draft);
-    if (result == DraftResult::kDone) result = WriteMoves(timeline_, machine_, draft, &trial_);
-    if (result == DraftResult::kNoMemory) return PlanOutcome::kNoMemory;
-    if (result == DraftResult::kCannot) return PlanOutcome::kCannot;
-    const Evaluator::Result valued = evaluator_.Run(timeline_, machine_, &trial_);
-    if (valued == Evaluator::Result::kNoMemory) return PlanOutcome::kNoMemory;
-    if (valued == Evaluator::Result::kLocked) return PlanOutcome::kCannot;
-    trial_.outcome = PlanOutcome::kPlanned;
-    if (best->outcome != PlanOutcome::kPlanned || trial_.step_time < best->step_time) {
-      std::swap(*best, trial_);
+  // The plan for the smallest budget in (low, high] that `holds`, in search_.
+  template <typename Holds>
+  Found Halve(Holds holds, Bytes low, Bytes high) {
+    const Bytes close = std::max<Bytes>(search_.timeline().peak() / kBudgetSteps, 1);
+    Plan best;
+    bool found = false;
+    for (Bytes budget = high; high > low; budget = low + (high - low) / 2) {
+      search_.SetBudget(budget);
+      search_.Restart();
+      if (search_.TryRecipes(kFewRecipes) == Found::kNoMemory) return Found::kNoMemory;
+      const bool is_good = search_.has_plan() && holds(search_.best());
+      if (is_good) {
+        high = std::max(low, std::min(budget, search_.best().device_peak));
+        std::swap(best, *search_.mutable_best());
+        found = true;
+      } else if (budget == high) {
+        break;  // not even the largest
+      } else {
+        low = budget;
+      }
+      if (high - low <= close) break;
     }
-    return PlanOutcome::kPlanned;
+    std::swap(best, *search_.mutable_best());
+    search_.SetHasPlan(found);
+    return found ? Found::kPlan : Found::kNothing;
   }
 
-  const Step& step_;
-  Machine machine_;
-  Timeline timeline_;
-  Sweep sweep_;
-  Evaluator evaluator_;
-  Plan trial_;
+  PlanOutcome Finish() {
+    Plan* best = search_.mutable_best();
+    Machine machine = search_.machine();
+    if (!Decide(search_.timeline(), machine, best)) return RefuseMemory(plan_);
+    best->outcome = PlanOutcome::kPlanned;
+    best->reason = "";
+    best->smallest_device_budget = search_.timeline().largest_floor();
+    std::swap(*plan_, *best);
+    return plan_->outcome;
+  }
+
+  PlanOutcome Cannot() {
+    const Timeline& timeline = search_.timeline();
+    const Bytes floor = timeline.largest_floor();
+    plan_->smallest_device_budget = floor;
+    if (asked_budget_ < floor) {
+      return Refuse(plan_, PlanOutcome::kCannot,
+                    "the largest operation's working set, with what cannot move, is above the "
+                    "device budget");
+    }
+    const auto any = [](const Plan&) { return true; };
+    const Found found = Halve(any, std::max(asked_budget_, floor), timeline.peak());
+    if (found == Found::kNoMemory) return RefuseMemory(plan_);
+    plan_->smallest_device_budget =
+        found == Found::kPlan ? search_.best().device_peak : timeline.peak();
+    return Refuse(plan_, PlanOutcome::kCannot,
+                  "the host budget does not hold what has to leave the device");
+  }
+
+  Plan* plan_;
+  Search search_;
+  Bytes asked_budget_ = 0;
 };
 
 }  // namespace
 }  // namespace planner
 
 PlanOutcome MakePlan(const Step& step, const Machine& machine, const PlanGoal& goal, Plan* plan) {
-  size_t at = 0;
-  const char* wrong = step.Validate(&at);
-  if (wrong == nullptr) wrong = machine.Validate();
-  if (wrong == nullptr && !(goal.slowdown >= 0)) wrong = "the slow-down is below 0";
+  const char* wrong = planner::WrongInput(step, machine, goal);
   if (wrong != nullptr) return planner::Refuse(plan, PlanOutcome::kBadInput, wrong);
-  planner::Search search(step, machine);
-  if (goal.mode == PlanMode::kWithinSlowdown) {
-    return search.RunWithinSlowdown(goal.slowdown, plan);
-  }
-  return search.Run(plan);
+  planner::Planning planning(plan);
+  const PlanOutcome ready = planning.Init(step, machine);
+  if (ready != PlanOutcome::kPlanned) return ready;
+  if (goal.mode == PlanMode::kWithinSlowdown) return planning.WithinSlowdown(goal.slowdown);
+  return planning.WithinBudget();
+}
+
+PlanOutcome Replan(const Step& step, const Machine& machine, const Plan& previous, Plan* plan) {
+  const char* wrong = planner::WrongInput(step, machine, {});
+  if (wrong != nullptr) return planner::Refuse(plan, PlanOutcome::kBadInput, wrong);
+  planner::Planning planning(plan);
+  const PlanOutcome ready = planning.Init(step, machine);
+  return ready == PlanOutcome::kPlanned ? planning.From(previous) : ready;
 }
 
 }  // namespace tidemark::core

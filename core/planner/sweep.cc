@@ -343,7 +343,8 @@ void Sweep::AfterUse(uint32_t now, BufferIndex b, bool wrote) {
   }
   dirty_key_[b] = aim_[u] == 0 ? kNone : now + aim_[u];
   spare_key_[b] = spare_aim_[u] == 0 ? kNone : now + spare_aim_[u];
-  const bool keeps = aim_[u] != 0 || (options_.spares > 0 && spare_aim_[u] != 0);
+  const bool keeps =
+      options_.keeps_copies && (aim_[u] != 0 || (options_.spares > 0 && spare_aim_[u] != 0));
   for (uint32_t p = first_piece_[b]; p < first_piece_[b + 1]; ++p) {
     Piece& piece = pieces_[p];
     piece.where = Where::kDevice;
@@ -377,7 +378,19 @@ bool Sweep::WriteDraft(uint32_t from, uint32_t to, Draft* draft) {
               record.order};
     if (!draft->aways.Append(away)) return false;
   }
-  return true;
+  // A window that goes across the iteration's end may have been left early once and late once.
+  Array<Away>& aways = draft->aways;
+  std::sort(aways.begin(), aways.end(), [](const Away& a, const Away& b) {
+    if (a.use != b.use) return a.use < b.use;
+    return a.offset != b.offset ? a.offset < b.offset : a.release < b.release;
+  });
+  size_t kept = 0;
+  for (size_t k = 0; k < aways.size(); ++k) {
+    const bool repeats = kept > 0 && aways[kept - 1].use == aways[k].use &&
+                         aways[kept - 1].offset == aways[k].offset;
+    aways[repeats ? kept - 1 : kept++] = aways[k];
+  }
+  return aways.Resize(kept);
 }
 
 }  // namespace tidemark::core::planner

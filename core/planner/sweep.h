@@ -27,6 +27,7 @@ struct SweepOptions {
   // ("spare" copies); and that is given up rather than wait, as long as the way back fits into this
   // part of the link's time until its use. 0: none of it.
   double spares = 0;
+  bool keeps_copies = true;  // for another window of the same content, if the host has room
 };
 
 class Sweep {

@@ -1,0 +1,71 @@
+#include <algorithm>
+
+#include "core/planner/draft.h"
+
+namespace tidemark::core::planner {
+namespace {
+
+// The window of the buffer that ends at boundary `ready`; kNone: there is none.
+uint32_t WindowOf(const Timeline& timeline, const Move& move) {
+  const uint32_t n = timeline.ops();
+  for (uint32_t u = timeline.first_use(move.buffer); u < timeline.first_use(move.buffer + 1); ++u) {
+    const Use& use = timeline.use(u);
+    if (use.next != kNone && use.next % n == move.ready) return u;
+  }
+  return kNone;
+}
+
+// False: the move does not fit the step any more.
+bool ReadMove(const Timeline& timeline, const Machine& machine, const Move& move, Away* away) {
+  const uint32_t n = timeline.ops();
+  if (move.buffer >= timeline.buffers() || !timeline.CanMove(move.buffer)) return false;
+  if (move.release >= n || move.reserve >= n || move.ready >= n) return false;
+  const Bytes whole = timeline.buffer(move.buffer).bytes;
+  if (move.offset >= whole || move.offset % machine.chunk_bytes != 0) return false;
+  away->buffer = move.buffer;
+  away->offset = move.offset;
+  away->bytes = std::min(RoundUp(move.bytes, machine.chunk_bytes), whole - move.offset);
+  away->use = WindowOf(timeline, move);
+  if (away->use == kNone) return false;
+  const Use& use = timeline.use(away->use);
+  away->release = move.release > use.op ? move.release : move.release + n;
+  away->reserve = move.reserve > use.op ? move.reserve : move.reserve + n;
+  return away->release < away->reserve && away->reserve <= use.next;
+}
+
+bool Overlap(const Away& a, const Away& b) {
+  return a.use == b.use && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
+}
+
+}  // namespace
+
+bool ReadMoves(const Timeline& timeline, const Machine& machine, const Plan& plan, Draft* draft) {
+  draft->aways.Clear();
+  Array<uint32_t> place;  // in the queue of copies out
+  if (!place.Resize(plan.moves.size(), kNone)) return false;
+  for (uint32_t k = 0; k < plan.out_queue.size(); ++k) {
+    if (plan.out_queue[k] < place.size()) place[plan.out_queue[k]] = k;
+  }
+  for (MoveIndex m = 0; m < plan.moves.size(); ++m) {
+    Away away;
+    if (!ReadMove(timeline, machine, plan.moves[m], &away)) continue;
+    const uint32_t n = timeline.ops();
+    const uint32_t lead =
+        plan.moves[m].clean ? 0 : (plan.moves[m].release + n - plan.moves[m].after - 1) % n;
+    away.issue = static_cast<int32_t>(away.release) - static_cast<int32_t>(lead);
+    away.order = place[m];
+    if (!draft->aways.Append(away)) return false;
+  }
+  Array<Away>& aways = draft->aways;
+  std::sort(aways.begin(), aways.end(), [](const Away& a, const Away& b) {
+    if (a.use != b.use) return a.use < b.use;
+    return a.offset != b.offset ? a.offset < b.offset : a.release < b.release;
+  });
+  size_t kept = 0;
+  for (size_t k = 0; k < aways.size(); ++k) {
+    if (kept == 0 || !Overlap(aways[kept - 1], aways[k])) aways[kept++] = aways[k];
+  }
+  return aways.Resize(kept);
+}
+
+}  // namespace tidemark::core::planner

@@ -1,0 +1,92 @@
+#include "core/planner/search.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace tidemark::core::planner {
+namespace {
+
+struct Recipe {
+  double spares;       // see SweepOptions
+  uint32_t pieces;     // in the device budget
+  bool keeps_copies;   // see SweepOptions
+  bool expects_waits;  // those of the best plan so far
+};
+
+// The most promising first. The last ones matter when the host is short of memory.
+constexpr Recipe kRecipes[] = {
+    {0.9, 128, true, false}, {0.0, 128, true, false}, {0.9, 128, true, true},
+    {0.6, 128, true, true},  {0.9, 128, true, true},  {0.0, 128, false, false},
+};
+
+// Times closer than this share of the ideal time are equal, and less traffic wins.
+constexpr double kSameTime = 1e-5;
+
+}  // namespace
+
+uint32_t Search::recipes() { return sizeof(kRecipes) / sizeof(kRecipes[0]); }
+
+bool Search::Init(const Step& step, const Machine& machine) {
+  machine_ = machine;
+  Restart();
+  return timeline_.Build(step, machine);
+}
+
+void Search::Restart() {
+  has_plan_ = false;
+  waits_.Clear();
+}
+
+Found Search::TryRecipes(uint32_t most) {
+  for (uint32_t r = 0; r < std::min(most, recipes()); ++r) {
+    if (TryRecipe(r) == Found::kNoMemory) return Found::kNoMemory;
+    if (has_plan_ && best_.step_time <= timeline_.ideal()) break;
+  }
+  return has_plan_ ? Found::kPlan : Found::kNothing;
+}
+
+Found Search::TryRecipe(uint32_t recipe) {
+  const Recipe& r = kRecipes[recipe % recipes()];
+  const bool is_limited = machine_.host_budget < timeline_.peak();
+  if (!r.keeps_copies && !is_limited) return Found::kNothing;
+  SweepOptions options;
+  options.spares = r.spares;
+  options.keeps_copies = r.keeps_copies;
+  options.piece =
+      RoundUp(std::max<Bytes>(machine_.device_budget / r.pieces, 1), machine_.chunk_bytes);
+  options.waits_out = r.expects_waits && !waits_.empty() ? &waits_ : nullptr;
+  const Sweep::Result swept = sweep_.Run(timeline_, machine_, options, &draft_);
+  if (swept == Sweep::Result::kNoMemory) return Found::kNoMemory;
+  if (swept == Sweep::Result::kStuck) draft_.aways.Clear();
+  trial_.recipe = recipe;
+  return TryDraft();
+}
+
+Found Search::TryPrevious(const Plan& previous) {
+  if (!ReadMoves(timeline_, machine_, previous, &draft_)) return Found::kNoMemory;
+  trial_.recipe = previous.recipe;
+  return TryDraft();
+}
+
+Found Search::TryDraft() {
+  DraftResult result = CoverDemand(timeline_, machine_, &draft_);
+  if (result == DraftResult::kDone) result = WriteMoves(timeline_, machine_, &draft_, &trial_);
+  if (result == DraftResult::kNoMemory) return Found::kNoMemory;
+  if (result == DraftResult::kCannot) return Found::kNothing;
+  const Evaluator::Result valued = evaluator_.Run(timeline_, machine_, &trial_);
+  if (valued == Evaluator::Result::kNoMemory) return Found::kNoMemory;
+  if (valued == Evaluator::Result::kLocked) return Found::kNothing;
+  if (has_plan_ && !IsBetter(trial_)) return Found::kPlan;
+  std::swap(best_, trial_);
+  has_plan_ = true;
+  return waits_.CopyFrom(evaluator_.waits_out()) ? Found::kPlan : Found::kNoMemory;
+}
+
+bool Search::IsBetter(const Plan& plan) const {
+  const double same = static_cast<double>(timeline_.ideal()) * kSameTime;
+  const double gain = static_cast<double>(best_.step_time - plan.step_time);
+  if (gain > same || gain < -same) return gain > 0;
+  return plan.bytes_out + plan.bytes_in < best_.bytes_out + best_.bytes_in;
+}
+
+}  // namespace tidemark::core::planner

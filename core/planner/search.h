@@ -1,0 +1,66 @@
+// Tries ways to plan one step on one machine and keeps the best: sweeps by a fixed list of recipes,
+// each made to hold the budget, written down and valued. How many are tried depends on counts and
+// results only, never on time passed. Threads: none of its own.
+
+#ifndef TIDEMARK_CORE_PLANNER_SEARCH_H_
+#define TIDEMARK_CORE_PLANNER_SEARCH_H_
+
+#include <cstdint>
+
+#include "core/plan.h"
+#include "core/planner/draft.h"
+#include "core/planner/evaluate.h"
+#include "core/planner/sweep.h"
+#include "core/planner/timeline.h"
+#include "core/step.h"
+
+namespace tidemark::core::planner {
+
+enum class Found : uint8_t { kPlan, kNothing, kNoMemory };
+
+class Search {
+ public:
+  // False: no host memory. Step and machine are valid; the step outlives this.
+  [[nodiscard]] bool Init(const Step& step, const Machine& machine);
+
+  const Timeline& timeline() const { return timeline_; }
+  void SetBudget(Bytes device_budget) { machine_.device_budget = device_budget; }
+  const Machine& machine() const { return machine_; }
+
+  // Forgets what was found so far.
+  void Restart();
+  // Tries a plan that exists, as far as it still fits the step.
+  Found TryPrevious(const Plan& previous);
+  // Tries the recipes in order, at most `most` of them, until the step is not delayed at all.
+  Found TryRecipes(uint32_t most);
+  Found TryRecipe(uint32_t recipe);
+
+  bool has_plan() const { return has_plan_; }
+  const Plan& best() const { return best_; }
+  // To put another plan in its place.
+  Plan* mutable_best() { return &best_; }
+  void SetHasPlan(bool has_plan) { has_plan_ = has_plan; }
+
+  static uint32_t recipes();
+
+ private:
+  Found TryDraft();
+  bool IsBetter(const Plan& plan) const;
+
+  Timeline timeline_;
+  Machine machine_;
+  Sweep sweep_;
+  Evaluator evaluator_;
+  Draft draft_;
+  Plan trial_;
+  Plan best_;
+  Array<double> waits_;  // for copies out, in the best plan
+  bool has_plan_ = false;
+};
+
+// Fills plan->decisions: one for each idle window of the step. False: no host memory.
+[[nodiscard]] bool Decide(const Timeline& timeline, const Machine& machine, Plan* plan);
+
+}  // namespace tidemark::core::planner
+
+#endif  // TIDEMARK_CORE_PLANNER_SEARCH_H_
