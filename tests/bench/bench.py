@@ -12,16 +12,37 @@ import call_cost
 import rmm_pool
 
 BENCHES = {"shim": "shim_bench", "calls": "call_cost"}
+# Scoreboards: replays in one process, with arguments of their own and no software GPU.
+SCORES = {"allocator": "allocator_score"}
+
+
+def run_score(build, name, arguments):
+    program = pathlib.Path(build).resolve() / "bin" / SCORES[name]
+    if not program.exists():
+        print(f"bench: {program} is missing; configure with TIDEMARK_BENCH=ON", file=sys.stderr)
+        return 1
+    return subprocess.run([program, *map(as_the_caller_meant, arguments)], check=False).returncode
+
+
+def as_the_caller_meant(argument):
+    """./dev changed into the tree's root; a file is named from where it was called."""
+    named = pathlib.Path(os.environ.get("OLDPWD", "."), argument)
+    return str(named) if not pathlib.Path(argument).exists() and named.is_file() else argument
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", required=True, help="build folder, as ./dev bench gives it")
-    parser.add_argument("names", nargs="*", help=f"which ones: {', '.join(BENCHES)} (default: all)")
-    args = parser.parse_args()
+    parser.add_argument("names", nargs="*", help=f"which ones: {', '.join(BENCHES)} (default: these); or one of {', '.join(SCORES)} with its arguments")
+    args, rest = parser.parse_known_args()
+    if args.names and args.names[0] in SCORES:
+        after = sys.argv.index(args.names[0]) + 1
+        return run_score(args.build, args.names[0], sys.argv[after:])
+    if rest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
     unknown = [name for name in args.names if name not in BENCHES]
     if unknown:
-        print(f"bench: no benchmark is called '{unknown[0]}'; there are {', '.join(BENCHES)}",
+        print(f"bench: no benchmark is called '{unknown[0]}'; there are {', '.join([*BENCHES, *SCORES])}",
               file=sys.stderr)
         return 2
     build = pathlib.Path(args.build).resolve()

@@ -1,0 +1,23 @@
+// Tidemark's arena (core/arena.h) as the scoreboard drives it: a counting owner of chunks over the
+// shared device, where a process that finds no chunk asks the others for the free ones they keep,
+// as the daemon does. Nothing of the allocator's logic is here. Threads: none.
+
+#ifndef TIDEMARK_TESTS_BENCH_ALLOCATOR_OURS_H_
+#define TIDEMARK_TESTS_BENCH_ALLOCATOR_OURS_H_
+
+#include <memory>
+
+#include "tests/bench/allocator/policy.h"
+
+namespace tidemark::bench {
+
+struct OursOptions {
+  uint32_t slack_permille = 0;
+  bool use_default_slack = true;  // what the product starts with
+};
+
+std::unique_ptr<Policy> MakeOurs(Device* device, const OursOptions& options);
+
+}  // namespace tidemark::bench
+
+#endif  // TIDEMARK_TESTS_BENCH_ALLOCATOR_OURS_H_

@@ -1,0 +1,153 @@
+// The tables of tests/bench/allocator/score.h. Threads: none.
+
+#include <cstdio>
+
+#include "tests/bench/allocator/score.h"
+
+namespace tidemark::bench {
+namespace {
+
+constexpr double kPhysicalRecorded = 1.005;
+constexpr double kPhysicalGenerated = 1.01;
+constexpr double kRecordedTolerance = 0.005;
+constexpr int kSlackOfTarget = 2;  // index of 2 %
+constexpr size_t kWorstShown = 3;
+
+const char kOurs[] = "Tidemark";
+
+struct Worst {
+  double figure;
+  std::string text;
+};
+
+std::string Fixed(double value, int digits) {
+  char text[48];
+  std::snprintf(text, sizeof text, "%.*f", digits, value);
+  return text;
+}
+
+// Worst first; a target is met when `met` says so of all.
+void PrintTarget(const char* target, std::vector<Worst> missed, size_t rows) {
+  if (rows == 0) {
+    std::printf("  not judged  %s: no such rows in this run\n", target);
+    return;
+  }
+  std::printf("  %s  %s (%zu of %zu rows)\n", missed.empty() ? "met       " : "NOT MET   ", target,
+              rows - missed.size(), rows);
+  std::stable_sort(missed.begin(), missed.end(),
+                   [](const Worst& a, const Worst& b) { return a.figure > b.figure; });
+  for (size_t i = 0; i < missed.size() && i < kWorstShown; ++i) {
+    std::printf("                %s\n", missed[i].text.c_str());
+  }
+  if (missed.size() > kWorstShown) {
+    std::printf("                and %zu more\n", missed.size() - kWorstShown);
+  }
+}
+
+void PrintPhysical(const std::vector<Row>& rows, bool recorded, double limit, const char* target) {
+  std::vector<Worst> missed;
+  size_t judged = 0;
+  for (const Row& row : rows) {
+    if (row.policy != kOurs || row.recorded != recorded) continue;
+    if (recorded && row.requested <= kGiB) continue;
+    ++judged;
+    const double figure = std::max(row.physical, row.repeated);
+    if (figure > limit) missed.push_back({figure, row.trace + ": " + Fixed(figure, 4)});
+  }
+  PrintTarget(target, missed, judged);
+}
+
+void PrintAgainstExpandable(const std::vector<Row>& rows) {
+  std::vector<Worst> missed;
+  size_t judged = 0;
+  for (const Row& ours : rows) {
+    if (ours.policy != kOurs) continue;
+    ++judged;
+    double more = 0;
+    std::string text;
+    const auto consider = [&](double mine, const Row& theirs, double other, const char* what) {
+      if (mine - other <= more) return;
+      more = mine - other;
+      text = ours.trace + ": " + what + " " + Fixed(mine, 4) + ", " + theirs.policy + " " +
+             Fixed(other, 4);
+    };
+    for (const Row& row : rows) {
+      if (row.trace != ours.trace || !row.policy.starts_with("expandable")) continue;
+      consider(ours.physical, row, row.physical, "physical");
+      consider(ours.repeated, row, row.repeated, "repeated");
+      consider(ours.capacity, row, row.capacity, "capacity");
+    }
+    if (more > 0) missed.push_back({more, text});
+  }
+  PrintTarget("never more than expandable segments: physical, repeated, capacity", missed, judged);
+}
+
+void PrintRemaps(const std::vector<Row>& rows) {
+  std::vector<Worst> missed;
+  size_t judged = 0;
+  for (const Row& row : rows) {
+    if (row.policy != kOurs || !row.fixed_shape) continue;
+    ++judged;
+    const double remaps = row.remaps[kSlackOfTarget];
+    if (remaps != 0) missed.push_back({remaps, row.trace + ": " + Fixed(remaps, 1)});
+  }
+  PrintTarget("0 remaps per steady iteration at 2 % slack, fixed shapes", missed, judged);
+}
+
+void PrintRecordedPeaks(const std::vector<Row>& rows) {
+  std::vector<Worst> missed;
+  size_t judged = 0;
+  for (const Row& row : rows) {
+    if (row.policy != "PyTorch native" || row.recorded_peak == 0) continue;
+    ++judged;
+    const double simulated = row.physical * static_cast<double>(row.requested);
+    const double off = simulated / static_cast<double>(row.recorded_peak) - 1;
+    if (off > kRecordedTolerance || off < -kRecordedTolerance) {
+      missed.push_back(
+          {off < 0 ? -off : off, row.trace + ": off by " + Fixed(100 * off, 2) + " %"});
+    }
+  }
+  PrintTarget("the native model within 0.5 % of the recorded peak", missed, judged);
+}
+
+std::string Remaps(double value) { return value < 0 ? "fails" : Fixed(value, value < 100 ? 1 : 0); }
+
+}  // namespace
+
+void PrintHead() {
+  std::printf("%-30s %-19s %8s %8s %8s  %25s %6s %8s %8s\n", "", "", "physical", "repeated",
+              "capacity", "chunks mapped per step at", "burst", "internal", "external");
+  std::printf("%-30s %-19s %8s %8s %8s  %6s %5s %6s %5s %6s %8s %8s\n", "trace (peak requested)",
+              "allocator", "/peak", "/peak", "/peak", "0 %", "0.5 %", "2 %", "5 %", "chunks",
+              "frag", "frag");
+}
+
+void PrintRows(const std::vector<Row>& rows) {
+  for (const Row& row : rows) {
+    const bool first = &row == &rows.front();
+    const std::string size = Fixed(static_cast<double>(row.requested) / double{kGiB}, 2);
+    const std::string name = first ? row.trace + " (" + size + " GiB)" : "";
+    std::printf("%-30s %-19s %8.4f %8.4f %8.4f", name.substr(0, 40).c_str(), row.policy.c_str(),
+                row.physical, row.repeated, row.capacity);
+    if (row.policy != "offline packing") {
+      std::printf("  %6s %5s %6s %5s %6llu %8.4f %8.4f", Remaps(row.remaps[0]).c_str(),
+                  Remaps(row.remaps[1]).c_str(), Remaps(row.remaps[2]).c_str(),
+                  Remaps(row.remaps[3]).c_str(), static_cast<unsigned long long>(row.burst),
+                  row.internal, row.external);
+    }
+    std::printf("\n");
+  }
+  std::fflush(stdout);
+}
+
+void PrintTargets(const std::vector<Row>& rows) {
+  std::printf("\nTargets of Tidemark's rows\n");
+  PrintPhysical(rows, true, kPhysicalRecorded, "physical <= 1.005 on recorded traces above 1 GiB");
+  PrintPhysical(rows, false, kPhysicalGenerated, "physical <= 1.01 on generated traces");
+  PrintAgainstExpandable(rows);
+  PrintRemaps(rows);
+  std::printf("Check of the yardsticks\n");
+  PrintRecordedPeaks(rows);
+}
+
+}  // namespace tidemark::bench

@@ -1,0 +1,48 @@
+// The allocator scoreboard: which allocators, which figures for a trace, how they stand against the
+// targets. Prints to stdout. Threads: none.
+
+#ifndef TIDEMARK_TESTS_BENCH_ALLOCATOR_SCORE_H_
+#define TIDEMARK_TESTS_BENCH_ALLOCATOR_SCORE_H_
+
+#include <vector>
+
+#include "tests/bench/allocator/policy.h"
+
+namespace tidemark::bench {
+
+inline constexpr int kSlacks = 4;
+inline constexpr uint32_t kSlackPermille[kSlacks] = {0, 5, 20, 50};
+
+// The yardsticks, then ours. Names are the table's.
+std::vector<PolicyKind> Yardsticks();
+PolicyKind Ours();
+// Ours with this much slack in place of the product's own.
+PolicyKind OursWithSlack(uint32_t permille);
+
+struct Row {
+  std::string trace;
+  std::string policy;
+  Bytes requested = 0;  // peak
+  double physical = 0;  // peak held / peak requested, no limit; recorded traces: as recorded
+  double repeated = 0;  // the same over the iteration repeated
+  double capacity = 0;  // smallest that completes / peak requested
+  double remaps[kSlacks] = {};  // chunks mapped per steady iteration; below 0: does not complete
+  uint64_t burst = 0;           // most chunks mapped for one request, at no slack
+  double internal = 0;          // (allocated - requested) / allocated, at the peak of requests
+  double external = 0;          // 1 - largest free / all free, then
+  bool fixed_shape = false;
+  bool recorded = false;
+  Bytes recorded_peak = 0;
+};
+
+// All rows of one trace: yardsticks, ours, and offline packing unless it has too many blocks.
+std::vector<Row> Score(const replay::Trace& trace);
+
+void PrintHead();
+void PrintRows(const std::vector<Row>& rows);
+// Each target with "met" or "not met" and its worst rows.
+void PrintTargets(const std::vector<Row>& rows);
+
+}  // namespace tidemark::bench
+
+#endif  // TIDEMARK_TESTS_BENCH_ALLOCATOR_SCORE_H_

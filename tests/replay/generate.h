@@ -1,0 +1,47 @@
+// Generated allocation traces of training: transformers of fixed shape or with batches of varying
+// length, with recomputation, gathered (ZeRO-3) weights, low-rank adapters (LoRA), a mixture of
+// experts; several streams; several processes on one device. The same seed gives the same trace.
+//
+// Sizes and lifetimes follow PyTorch's eager mode: activations kept for the backward pass are freed
+// there one by one, gradients live until the next step begins, optimizer state is made in the first
+// step. Threads: none of its own.
+
+#ifndef TIDEMARK_TESTS_REPLAY_GENERATE_H_
+#define TIDEMARK_TESTS_REPLAY_GENERATE_H_
+
+#include <vector>
+
+#include "tests/replay/trace.h"
+
+namespace tidemark::replay {
+
+struct TransformerShape {
+  uint64_t layers = 24;
+  uint64_t width = 2048;
+  uint64_t heads = 16;
+  uint64_t inner = 8192;  // width of the feed-forward part
+  uint64_t vocabulary = 32000;
+  uint64_t batch = 4;
+  uint64_t shortest = 1024;  // tokens of a sequence, drawn anew for each step
+  uint64_t longest = 1024;
+  bool recompute = false;         // each layer keeps its input only
+  bool attention_scores = false;  // kept whole, not recomputed tile by tile
+  uint64_t shards = 1;            // above 1: weights are gathered for each layer and released
+  uint64_t rank = 0;              // above 0: weights are frozen, adapters of this rank are trained
+  uint64_t experts = 0;           // above 0: tokens go to 2 of so many feed-forward parts
+  uint64_t steps = 12;
+  uint64_t seed = 1;
+};
+
+Trace GenerateTransformer(const TransformerShape& shape);
+
+// The events of all traces, interleaved in bursts of random length. Each becomes a stream of one
+// process, or a process of its own. Steps are those of the first.
+Trace Interleave(const std::vector<Trace>& traces, bool as_processes, uint64_t seed);
+
+// The generators of the scoreboard, by name.
+std::vector<Trace> GeneratedTraces();
+
+}  // namespace tidemark::replay
+
+#endif  // TIDEMARK_TESTS_REPLAY_GENERATE_H_
