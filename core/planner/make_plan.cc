@@ -81,7 +81,7 @@ class Planning {
       if (search_.TryRecipes(kFewRecipes) == Found::kNoMemory) return Found::kNoMemory;
       const bool is_good = search_.has_plan() && holds(search_.best());
       if (is_good) {
-        high = std::max(low, std::min(budget, search_.best().device_peak));
+        high = budget;
         std::swap(best, *search_.mutable_best());
         found = true;
       } else if (budget == high) {
@@ -93,6 +93,7 @@ class Planning {
     }
     std::swap(best, *search_.mutable_best());
     search_.SetHasPlan(found);
+    smallest_ = high;
     return found ? Found::kPlan : Found::kNothing;
   }
 
@@ -110,24 +111,25 @@ class Planning {
   PlanOutcome Cannot() {
     const Timeline& timeline = search_.timeline();
     const Bytes floor = timeline.largest_floor();
-    plan_->smallest_device_budget = floor;
-    if (asked_budget_ < floor) {
-      return Refuse(plan_, PlanOutcome::kCannot,
-                    "the largest operation's working set, with what cannot move, is above the "
-                    "device budget");
-    }
+    smallest_ = floor;
     const auto any = [](const Plan&) { return true; };
-    const Found found = Halve(any, std::max(asked_budget_, floor), timeline.peak());
-    if (found == Found::kNoMemory) return RefuseMemory(plan_);
-    plan_->smallest_device_budget =
-        found == Found::kPlan ? search_.best().device_peak : timeline.peak();
+    const bool is_host_limited = search_.machine().host_budget != kNoLimit;
+    if (is_host_limited && Halve(any, std::max(asked_budget_, std::max<Bytes>(floor, 1) - 1),
+                                 timeline.peak()) == Found::kNoMemory) {
+      return RefuseMemory(plan_);
+    }
+    plan_->smallest_device_budget = smallest_;
     return Refuse(plan_, PlanOutcome::kCannot,
-                  "the host budget does not hold what has to leave the device");
+                  asked_budget_ < floor
+                      ? "the largest operation's working set, with what cannot move, is above the "
+                        "device budget"
+                      : "the host budget does not hold what has to leave the device");
   }
 
   Plan* plan_;
   Search search_;
   Bytes asked_budget_ = 0;
+  Bytes smallest_ = 0;  // budget that Halve found, or the largest it was given
 };
 
 }  // namespace

@@ -61,8 +61,8 @@ Sweep::Result Sweep::Boundary(uint32_t now) {
     born += timeline_->buffer(b).bytes;
     next_use_[b] = timeline_->first_use(b);
   }
-  for (uint32_t a = 0; a < op.access_count; ++a) {
-    const BufferIndex b = timeline_->step().accesses[op.first_access + a].buffer;
+  for (uint32_t k = timeline_->first_user(i); k < timeline_->first_user(i + 1); ++k) {
+    const BufferIndex b = timeline_->user(k);
     for (uint32_t p = first_piece_[b]; p < first_piece_[b + 1]; ++p) {
       if (pieces_[p].where == Where::kHost) missing += pieces_[p].bytes;
     }
@@ -72,8 +72,8 @@ Sweep::Result Sweep::Boundary(uint32_t now) {
   used_ += born;
   if (!FetchMissing(now)) return Result::kNoMemory;
   uint32_t last = kNone;
-  for (uint32_t a = 0; a < op.access_count; ++a) {
-    const BufferIndex b = timeline_->step().accesses[op.first_access + a].buffer;
+  for (uint32_t k = timeline_->first_user(i); k < timeline_->first_user(i + 1); ++k) {
+    const BufferIndex b = timeline_->user(k);
     for (uint32_t p = first_piece_[b]; p < first_piece_[b + 1]; ++p) {
       if (pieces_[p].where != Where::kReturning) continue;
       last = last == kNone ? pieces_[p].back : std::max(last, pieces_[p].back);
@@ -213,9 +213,9 @@ bool Sweep::Evict(uint32_t p, uint32_t now) {
 }
 
 bool Sweep::FetchMissing(uint32_t now) {
-  const StepOp& op = timeline_->step().ops[now % n_];
-  for (uint32_t a = 0; a < op.access_count; ++a) {
-    const BufferIndex b = timeline_->step().accesses[op.first_access + a].buffer;
+  const uint32_t i = now % n_;
+  for (uint32_t k = timeline_->first_user(i); k < timeline_->first_user(i + 1); ++k) {
+    const BufferIndex b = timeline_->user(k);
     for (uint32_t p = first_piece_[b]; p < first_piece_[b + 1]; ++p) {
       if (pieces_[p].where == Where::kHost && !PutIn(p, now)) return false;
     }
@@ -319,12 +319,11 @@ void Sweep::DropCopy(Piece* piece) {
 }
 
 void Sweep::RunOp(uint32_t now) {
-  const StepOp& op = timeline_->step().ops[now % n_];
-  for (uint32_t a = 0; a < op.access_count; ++a) {
-    const StepAccess& access = timeline_->step().accesses[op.first_access + a];
-    AfterUse(now, access.buffer, access.write);
+  const uint32_t i = now % n_;
+  for (uint32_t k = timeline_->first_user(i); k < timeline_->first_user(i + 1); ++k) {
+    AfterUse(now, timeline_->user(k));
   }
-  for (uint32_t k = freed_first_[now % n_]; k < freed_first_[now % n_ + 1]; ++k) {
+  for (uint32_t k = freed_first_[i]; k < freed_first_[i + 1]; ++k) {
     const BufferIndex b = freed_list_[k];
     used_ -= timeline_->buffer(b).bytes;
     next_at_[b] = kNone;
@@ -332,7 +331,7 @@ void Sweep::RunOp(uint32_t now) {
   }
 }
 
-void Sweep::AfterUse(uint32_t now, BufferIndex b, bool wrote) {
+void Sweep::AfterUse(uint32_t now, BufferIndex b) {
   const uint32_t u = next_use_[b];
   const Use& use = timeline_->use(u);
   base_[b] = now - use.op;
@@ -348,7 +347,7 @@ void Sweep::AfterUse(uint32_t now, BufferIndex b, bool wrote) {
   for (uint32_t p = first_piece_[b]; p < first_piece_[b + 1]; ++p) {
     Piece& piece = pieces_[p];
     piece.where = Where::kDevice;
-    if (wrote || !keeps) DropCopy(&piece);
+    if (use.write || !keeps) DropCopy(&piece);
     if (next_at_[b] == kNone) continue;
     bool pushed = true;
     if (piece.copy != kNone) {

@@ -83,7 +83,7 @@ class Sweep {
   void CountMissing(uint32_t p, bool is_more);
   Bytes MissingUntil(uint32_t use, uint32_t now) const;
   void RunOp(uint32_t now);
-  void AfterUse(uint32_t now, BufferIndex b, bool wrote);
+  void AfterUse(uint32_t now, BufferIndex b);
 
   bool IsEvictable(const Entry& entry, uint32_t now) const;
   bool IsCopyDone(const Piece& piece) const {

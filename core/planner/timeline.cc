@@ -29,35 +29,90 @@ bool Timeline::Build(const Step& step, const Machine& machine) {
   min_bytes_ = machine.min_bytes;
   const uint32_t n = ops();
   first_use_.Clear();
-  if (!first_use_.Resize(buffers() + 1, 0) || !uses_.Resize(step.accesses.size())) return false;
+  op_first_.Clear();
   live_.Clear();
   floor_.Clear();
+  if (!first_use_.Resize(buffers() + 1, 0) || !op_first_.Resize(n + 1, 0)) return false;
   if (!live_.Resize(n + 2, 0) || !floor_.Resize(n + 2, 0)) return false;
-  ideal_ = 0;
-  size_t total = 0;
-  for (const StepOp& op : step.ops) {
-    ideal_ += op.duration;
-    total += op.access_count;
-    for (uint32_t a = 0; a < op.access_count; ++a) {
-      ++first_use_[step.accesses[op.first_access + a].buffer];
-    }
+  for (BufferIndex b = 0; b < buffers(); ++b) {
+    const StepBuffer& it = buffer(b);
+    live_[it.persistent ? 0 : it.born] += it.bytes;
+    live_[it.persistent ? n : it.freed + 1] -= it.bytes;
   }
-  if (!uses_.Resize(total)) return false;
-  uint32_t end = 0;
-  for (BufferIndex b = 0; b <= buffers(); ++b) {
-    end += first_use_[b];
-    first_use_[b] = end;  // for now the end of its uses; filled from the back
-  }
-  for (OpIndex i = n; i-- > 0;) {
-    const StepOp& op = step.ops[i];
-    for (uint32_t a = 0; a < op.access_count; ++a) {
-      const StepAccess& access = step.accesses[op.first_access + a];
-      uses_[--first_use_[access.buffer]] = Use{i, access.write, kNone, kNone};
-    }
-  }
+  SumUp(&live_);
+  if (!CollectUses()) return false;
   for (BufferIndex b = 0; b < buffers(); ++b) LinkUses(b);
   CountAlive();
   return true;
+}
+
+// A transient buffer takes memory before its first access and keeps it after its last: birth and
+// death count as uses, so that it can be away in between. A persistent buffer that nobody uses
+// comes back once, where least is alive.
+bool Timeline::CollectUses() {
+  const uint32_t n = ops();
+  const Step& step = *step_;
+  Array<uint32_t> first, last;
+  if (!first.Resize(buffers(), kNone) || !last.Resize(buffers(), kNone)) return false;
+  ideal_ = 0;
+  for (OpIndex i = 0; i < n; ++i) {
+    ideal_ += step.ops[i].duration;
+    for (uint32_t a = 0; a < step.ops[i].access_count; ++a) {
+      const BufferIndex b = step.accesses[step.ops[i].first_access + a].buffer;
+      if (first[b] == kNone) first[b] = i;
+      last[b] = i;
+    }
+  }
+  const OpIndex quietest = LeastAlive();
+  // Once to count, once to place.
+  for (const bool counts : {true, false}) {
+    const auto add = [this, counts](BufferIndex b, OpIndex op, bool write) {
+      if (counts) {
+        ++first_use_[b + 1];
+        ++op_first_[op + 1];
+        return;
+      }
+      op_list_[op_first_[op]++] = b;
+      uses_[first_use_[b]++] = Use{op, write, kNone, kNone};
+    };
+    for (BufferIndex b = 0; b < buffers(); ++b) {
+      const StepBuffer& it = buffer(b);
+      if (it.persistent && first[b] == kNone) add(b, quietest, false);
+      if (!it.persistent && first[b] != it.born) add(b, it.born, true);
+    }
+    for (OpIndex i = 0; i < n; ++i) {
+      for (uint32_t a = 0; a < step.ops[i].access_count; ++a) {
+        const StepAccess& access = step.accesses[step.ops[i].first_access + a];
+        add(access.buffer, i, access.write);
+      }
+    }
+    for (BufferIndex b = 0; b < buffers(); ++b) {
+      const StepBuffer& it = buffer(b);
+      const OpIndex seen = last[b] == kNone ? it.born : last[b];
+      if (!it.persistent && seen != it.freed) add(b, it.freed, false);
+    }
+    if (counts && !StartLists()) return false;
+  }
+  // Placing moved each start to the end of its list.
+  for (size_t b = buffers(); b > 0; --b) first_use_[b] = first_use_[b - 1];
+  for (size_t i = n; i > 0; --i) op_first_[i] = op_first_[i - 1];
+  first_use_[0] = op_first_[0] = 0;
+  return true;
+}
+
+bool Timeline::StartLists() {
+  for (size_t b = 1; b < first_use_.size(); ++b) first_use_[b] += first_use_[b - 1];
+  for (size_t i = 1; i < op_first_.size(); ++i) op_first_[i] += op_first_[i - 1];
+  const size_t total = first_use_[buffers()];
+  return uses_.Resize(total) && op_list_.Resize(total);
+}
+
+OpIndex Timeline::LeastAlive() const {
+  OpIndex least = 0;
+  for (OpIndex i = 1; i < ops(); ++i) {
+    if (live_[i] < live_[least]) least = i;
+  }
+  return least;
 }
 
 void Timeline::LinkUses(BufferIndex b) {
@@ -86,16 +141,12 @@ void Timeline::LinkUses(BufferIndex b) {
 void Timeline::CountAlive() {
   const uint32_t n = ops();
   for (BufferIndex b = 0; b < buffers(); ++b) {
-    const StepBuffer& it = buffer(b);
-    live_[it.persistent ? 0 : it.born] += it.bytes;
-    live_[it.persistent ? n : it.freed + 1] -= it.bytes;
     if (!CanMove(b)) continue;
     for (uint32_t i = first_use_[b]; i < first_use_[b + 1]; ++i) {
       const Use& use = uses_[i];
-      if (IsOpen(use)) AddInside(&floor_, n, use.op, use.next, it.bytes);
+      if (IsOpen(use)) AddInside(&floor_, n, use.op, use.next, buffer(b).bytes);
     }
   }
-  SumUp(&live_);
   SumUp(&floor_);  // so far what can be away
   peak_ = 0;
   largest_floor_ = 0;

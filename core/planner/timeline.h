@@ -41,6 +41,9 @@ class Timeline {
   uint32_t first_use(BufferIndex b) const { return first_use_[b]; }
   const Use& use(uint32_t i) const { return uses_[i]; }
   size_t uses() const { return uses_.size(); }
+  // Buffers used by operation i: user(k) for k in [first_user(i), first_user(i + 1)).
+  uint32_t first_user(OpIndex i) const { return op_first_[i]; }
+  BufferIndex user(uint32_t k) const { return op_list_[k]; }
 
   // Whether policy and size allow the buffer to leave at all.
   bool CanMove(BufferIndex b) const {
@@ -55,6 +58,9 @@ class Timeline {
   Bytes largest_floor() const { return largest_floor_; }
 
  private:
+  [[nodiscard]] bool CollectUses();
+  [[nodiscard]] bool StartLists();
+  OpIndex LeastAlive() const;
   void CountAlive();
   void LinkUses(BufferIndex b);
 
@@ -63,6 +69,8 @@ class Timeline {
   Nanoseconds ideal_ = 0;
   Array<uint32_t> first_use_;
   Array<Use> uses_;
+  Array<uint32_t> op_first_;
+  Array<BufferIndex> op_list_;
   Array<Bytes> live_;
   Array<Bytes> floor_;
   Bytes peak_ = 0;
