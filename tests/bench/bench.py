@@ -13,7 +13,7 @@ import rmm_pool
 
 BENCHES = {"shim": "shim_bench", "calls": "call_cost"}
 # Scoreboards: replays in one process, with arguments of their own and no software GPU.
-SCORES = {"allocator": "allocator_score"}
+SCORES = {"allocator": "allocator_score", "planner": "planner_bench"}
 
 
 def run_score(build, name, arguments):

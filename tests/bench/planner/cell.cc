@@ -1,0 +1,82 @@
+#include "tests/bench/planner/cell.h"
+
+#include <chrono>
+
+#include "core/bounds.h"
+#include "core/planner.h"
+
+namespace tidemark::bench {
+
+const char* NameOf(Policy policy) {
+  switch (policy) {
+    case Policy::kLru:
+      return "LRU";
+    case Policy::kNaive:
+      return "next-use";
+    case Policy::kDeepUm:
+      return "DeepUM-like";
+    case Policy::kG10:
+      return "G10-like";
+    case Policy::kTidemark:
+      return "Tidemark";
+  }
+  return "?";
+}
+
+core::Machine MachineWith(core::Bytes device_budget, double gb_per_s) {
+  core::Machine machine;
+  machine.device_budget = device_budget;
+  machine.out_rate = machine.in_rate = gb_per_s * 1e9;
+  machine.out_rate_duplex = machine.in_rate_duplex = gb_per_s * 1e9;
+  machine.safepoint = kSafepointNs;
+  return machine;
+}
+
+bool PlanOf(Policy policy, const core::Step& step, const core::Machine& machine, core::Plan* plan,
+            std::string* why_not) {
+  if (policy != Policy::kTidemark) {
+    *why_not = "not built";
+    return false;
+  }
+  const bool planned =
+      core::MakePlan(step, machine, core::PlanGoal(), plan) == core::PlanOutcome::kPlanned;
+  if (!planned) *why_not = plan->reason;
+  return planned;
+}
+
+Cell ScoreCell(const Net& net, const core::Machine& machine, const std::vector<Policy>& policies) {
+  const core::Step& step = net.named.step;
+  Cell cell;
+  cell.net = &net;
+  cell.machine = machine;
+  cell.gb_per_s = machine.out_rate / 1e9;
+  for (const core::StepOp& op : step.ops) cell.ideal_ns += static_cast<double>(op.duration);
+  const core::TimeBound time = core::FindTimeBound(step, machine);
+  cell.possible = time.outcome == core::BoundOutcome::kBound;
+  cell.bound_ns = static_cast<double>(time.time);
+  if (!cell.possible) return cell;
+  const core::TrafficBound traffic = core::FindTrafficBound(step, machine);
+  cell.bound_traffic = traffic.bytes_out + traffic.bytes_in;
+  for (Policy policy : policies) {
+    Score& score = cell.scores[static_cast<size_t>(policy)];
+    core::Plan plan;
+    const auto begin = std::chrono::steady_clock::now();
+    const bool planned = PlanOf(policy, step, machine, &plan, &score.why_not);
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    score.plan_ms = took.count();
+    if (!planned) continue;
+    const steps::Simulation run = steps::Simulate(step, machine, plan);
+    score.done = run.refusal.empty();
+    score.why_not = run.refusal;
+    score.step_ns = run.step_ns;
+    score.traffic = run.bytes_out + run.bytes_in;
+    score.device_peak = run.device_peak;
+    score.host_peak = run.host_peak;
+    score.promised_ns = static_cast<double>(plan.step_time);
+    score.promised_peak = plan.device_peak;
+    score.run = run;
+  }
+  return cell;
+}
+
+}  // namespace tidemark::bench

@@ -1,0 +1,114 @@
+// The planner scoreboard: prints its tables and asserts nothing. Usage is in Help() and in
+// docs/scoreboard.md. Threads: none.
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "tests/bench/planner/cell.h"
+#include "tests/bench/planner/nets.h"
+#include "tests/bench/planner/tables.h"
+
+namespace tidemark::bench {
+namespace {
+
+struct Options {
+  std::string traces;
+  std::string csv;
+  std::string only;  // nets whose name contains this
+  bool full = false;
+};
+
+void Help() {
+  std::printf(
+      "usage: planner_bench [--traces DIR] [--net TEXT] [--full] [--csv FILE]\n"
+      "  --traces DIR  folder with step/*.csv[.gz]; default $TIDEMARK_TRACES, else "
+      "../shared/traces\n"
+      "  --net TEXT    only nets whose name contains TEXT\n"
+      "  --full        print every cell of table 1\n"
+      "  --csv FILE    write every cell and policy of table 1 to FILE\n");
+}
+
+bool Parse(int argc, char** argv, Options* options) {
+  const char* folder = std::getenv("TIDEMARK_TRACES");
+  options->traces = folder != nullptr ? folder : "../shared/traces";
+  for (int i = 1; i < argc; ++i) {
+    const std::string flag = argv[i];
+    std::string* value = flag == "--traces" ? &options->traces
+                         : flag == "--csv"  ? &options->csv
+                         : flag == "--net"  ? &options->only
+                                            : nullptr;
+    if (value != nullptr && i + 1 < argc) {
+      *value = argv[++i];
+    } else if (flag == "--full") {
+      options->full = true;
+    } else {
+      std::fprintf(stderr, "planner_bench: '%s' is not a flag, or lacks its value; see --help\n",
+                   flag.c_str());
+      return false;
+    }
+  }
+  return true;
+}
+
+std::vector<Net> Nets(const Options& options) {
+  std::vector<Net> nets = TracedNets(options.traces);
+  if (nets.empty()) {
+    std::printf("No step traces in %s/step: generated steps only.\n", options.traces.c_str());
+  }
+  for (Net& net : GeneratedNets()) nets.push_back(std::move(net));
+  std::vector<Net> kept;
+  for (Net& net : nets) {
+    if (net.named.name.find(options.only) != std::string::npos) kept.push_back(std::move(net));
+  }
+  return kept;
+}
+
+std::vector<Cell> Table1(const std::vector<Net>& nets) {
+  const std::vector<Policy> policies(std::begin(kPolicies), std::end(kPolicies));
+  std::vector<Cell> cells;
+  for (const Net& net : nets) {
+    std::fprintf(stderr, "planner: table 1, %s\n", net.named.name.c_str());
+    for (int cap : kCapsPercent) {
+      for (double rate : kRatesGb) {
+        const core::Bytes budget = net.live_peak / 100 * static_cast<core::Bytes>(cap);
+        cells.push_back(ScoreCell(net, MachineWith(budget, rate), policies));
+        cells.back().cap_percent = cap;
+      }
+    }
+  }
+  return cells;
+}
+
+int Main(int argc, char** argv) {
+  if (argc == 2 && std::strcmp(argv[1], "--help") == 0) {
+    Help();
+    return 0;
+  }
+  Options options;
+  if (!Parse(argc, argv, &options)) return 2;
+  const std::vector<Net> nets = Nets(options);
+  if (nets.empty()) {
+    std::fprintf(stderr, "planner_bench: no net's name contains '%s'\n", options.only.c_str());
+    return 2;
+  }
+  PrintNets(nets);
+  const std::vector<Cell> cells = Table1(nets);
+  PrintByNet(cells);
+  PrintByCapAndRate(cells);
+  PrintWorst(cells, 15);
+  if (options.full) PrintEvery(cells);
+  PrintSummary(cells);
+  if (!options.csv.empty() && !WriteCsv(cells, options.csv)) {
+    std::fprintf(stderr, "planner_bench: %s cannot be written\n", options.csv.c_str());
+    return 1;
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace tidemark::bench
+
+int main(int argc, char** argv) { return tidemark::bench::Main(argc, argv); }
