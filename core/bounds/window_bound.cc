@@ -8,7 +8,8 @@ namespace {
 
 constexpr double kNanosecondsPerSecond = 1e9;
 constexpr uint32_t kMostJointOps = 4096;  // 64 MiB of window traffic
-constexpr int kCuts = 6;
+constexpr uint32_t kCuts = 6;
+constexpr size_t kMostChainSteps = 20'000'000;  // for trying every cut
 
 // The largest float that is not above `value`.
 float Down(double value) {
@@ -35,26 +36,45 @@ double WindowBound::Stall(double operations, int64_t out, int64_t in) const {
   return std::max(static_cast<double>(machine_.safepoint), transfer - operations);
 }
 
+// A window of one boundary: copies out end before its safepoint, and what comes back across it gets
+// its memory, and starts, after that.
+double WindowBound::BoundaryStall(int64_t out, int64_t in) const {
+  if (out == 0 && in == 0) return 0;
+  return TransferTime(machine_, static_cast<double>(out), 0) +
+         static_cast<double>(machine_.safepoint) +
+         TransferTime(machine_, 0, static_cast<double>(in));
+}
+
 bool WindowBound::Run() {
   n_ = static_cast<uint32_t>(gaps_.demand.size());
   const bool loss =
       machine_.out_rate_duplex < machine_.out_rate || machine_.in_rate_duplex < machine_.in_rate;
   joint_ = loss && n_ <= kMostJointOps;
-  if (!before_.Resize(2 * size_t{n_} + 1, 0) || !row_.Resize(n_ + 1, 0)) return false;
+  if (!before_.Resize(2 * size_t{n_} + 1, 0) || !row_.Resize(n_ + 1, 0) ||
+      !out_at_boundary_.Resize(n_, 0)) {
+    return false;
+  }
   for (uint32_t i = 0; i < 2 * n_; ++i) {
     before_[i + 1] = before_[i] + static_cast<double>(gaps_.duration[i % n_]);
   }
   if (joint_ && !out_traffic_.Resize(size_t{n_} * (n_ + 1), 0)) return false;
   if (!CollectOut() || !CollectIn() || !SortEdges()) return false;
   if (!chain_.Resize(n_ + 1) || !from_.Resize(n_ + 1)) return false;
+  TryCuts();
+  return true;
+}
+
+// Any cut gives a sound bound; the best one lies at a window's end of the longest chain.
+void WindowBound::TryCuts() {
+  const bool all = n_ * (edges_.size() + n_) <= kMostChainSteps;
   uint32_t cut = 0;
-  for (int c = 0; c < kCuts; ++c) {
+  for (uint32_t c = 0; c < (all ? n_ : kCuts); ++c) {
     uint32_t next = cut;
     stall_ = std::max(stall_, LongestChain(cut, &next));
-    if (next == cut) break;
+    if (all) next = (cut + 1) % n_;
+    if (next == cut) return;
     cut = next;
   }
-  return true;
 }
 
 bool WindowBound::CollectOut() {
@@ -66,6 +86,7 @@ bool WindowBound::CollectOut() {
   for (uint32_t m = 0; m < n_; ++m) {
     sweep.Run(m, row_.begin());
     double best = 0;
+    out_at_boundary_[(2 * n_ - 2 - m) % n_] = row_[1];
     for (uint32_t length = 1; length <= n_; ++length) {
       const uint32_t start = (2 * n_ - 1 - m - length) % n_;
       if (joint_) {
@@ -92,7 +113,10 @@ bool WindowBound::CollectIn() {
     for (uint32_t length = 1; length <= n_; ++length) {
       const double operations = before_[start + length] - before_[first];
       const float out = joint_ ? out_traffic_[size_t{start} * (n_ + 1) + length] : 0;
-      const double stall = Stall(operations, static_cast<int64_t>(out), row_[length]);
+      double stall = Stall(operations, static_cast<int64_t>(out), row_[length]);
+      if (length == 1 && granularity_ == Granularity::kBoundary) {
+        stall = BoundaryStall(out_at_boundary_[start], row_[1]);
+      }
       if (stall <= best) continue;
       best = stall;
       if (!edges_.Append({start, length, Down(stall)})) return false;

@@ -42,6 +42,8 @@ class WindowBound {
   [[nodiscard]] bool CollectIn();
   [[nodiscard]] bool SortEdges();
   double Stall(double operations, int64_t out, int64_t in) const;
+  double BoundaryStall(int64_t out, int64_t in) const;
+  void TryCuts();
   double LongestChain(uint32_t cut, uint32_t* next_cut);
 
   const IdleGaps& gaps_;
@@ -51,11 +53,12 @@ class WindowBound {
   bool joint_ = false;    // the directions slow each other down: windows weigh both
   Array<double> before_;  // durations of operations before i, over two iterations
   Array<int64_t> row_;
-  Array<float> out_traffic_;  // joint_ only: by start and length
-  Array<Edge> edges_;         // by start, once sorted
-  Array<uint32_t> first_;     // per operation: its first edge
-  Array<double> chain_;       // per boundary after the cut: the longest chain that ends there ...
-  Array<uint32_t> from_;      // ... and where its last window starts
+  Array<int64_t> out_at_boundary_;  // by start: out traffic of the window of length 1
+  Array<float> out_traffic_;        // joint_ only: by start and length
+  Array<Edge> edges_;               // by start, once sorted
+  Array<uint32_t> first_;           // per operation: its first edge
+  Array<double> chain_;   // per boundary after the cut: the longest chain that ends there ...
+  Array<uint32_t> from_;  // ... and where its last window starts
   double stall_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// The bounds on steps small enough for paper; against the exact search in bounds_random_test.cc.
+// The bounds on steps small enough for paper; against the exact search in
+// tests/step/bounds_oracle_test.cc.
 
 #include "core/bounds.h"
 
