@@ -13,31 +13,37 @@ bool Arena::Init(ChunkIndex chunks, const ArenaSeam& seam, const ArenaOptions& o
 }
 
 Block* Arena::Allocate(Bytes bytes, StreamId stream) {
-  Block* block = Place(bytes, stream, false);
-  if (block == nullptr && Extend(bytes, false)) block = Place(bytes, stream, false);
-  if (block == nullptr && Settle()) {
-    block = Place(bytes, stream, false);
-    if (block == nullptr && Extend(bytes, true)) block = Place(bytes, stream, false);
-  }
-  if (block == nullptr) block = Place(bytes, stream, true);
-  if (block == nullptr) return nullptr;
-  const Bytes requested = allocator_.requested();
-  if (requested > peak_requested_) peak_requested_ = requested;
+  Request request{bytes, passed_, stream, false};
+  Block* block = Place(request);
+  if (block == nullptr) block = AllocateSlow(request);
   return block;
 }
 
-void Arena::Free(Block* block, StreamId stream, FenceId fence) {
-  (void)stream;
-  if (fence > newest_) newest_ = fence;
-  allocator_.Free(block, fence);
+Block* Arena::AllocateSlow(Request request) {
+  Block* block = Extend(request.bytes, false) ? Place(request) : nullptr;
+  if (block == nullptr && Settle()) {
+    request.passed = passed_;
+    block = Place(request);
+    if (block == nullptr && Extend(request.bytes, true)) block = Place(request);
+  }
+  request.anywhere = true;
+  return block != nullptr ? block : Place(request);
 }
 
-Block* Arena::Place(Bytes bytes, StreamId stream, bool anywhere) {
-  Block* block = allocator_.Allocate(bytes, passed_, anywhere);
-  if (block == nullptr || block->fence <= passed_) return block;
+void Arena::Free(Block* block, StreamId stream, FenceId fence) {
+  if (fence > newest_) newest_ = fence;
+  allocator_.Free(block, fence, stream);
+}
+
+Block* Arena::Place(const Request& request) {
+  Block* block = allocator_.Allocate(request);
+  if (block == nullptr || !ArenaAllocator::MustWait(block, request.stream, passed_)) return block;
   ++counters_.ordered_fences;
-  if (seam_.order(seam_.owner, stream, block->fence)) return block;
-  allocator_.Free(block, block->fence);
+  if (seam_.order(seam_.owner, request.stream, block->fence)) {
+    block->stream = request.stream;  // what it frees may be used by itself without another wait
+    return block;
+  }
+  allocator_.Free(block, 0);
   return nullptr;
 }
 
@@ -45,7 +51,7 @@ Block* Arena::Place(Bytes bytes, StreamId stream, bool anywhere) {
 bool Arena::Extend(Bytes bytes, bool settled) {
   Extension extension;
   if (!allocator_.PlanExtension(bytes, &extension)) return false;
-  const Bytes demand = std::max(peak_requested_, allocator_.requested() + bytes);
+  const Bytes demand = std::max(allocator_.peak_requested(), allocator_.requested() + bytes);
   const Bytes allowed = demand + demand / 1000 * options_.slack_permille;
   const auto slots = static_cast<ChunkIndex>(
       std::max(allowed / kChunkBytes, RoundUp(demand, kChunkBytes) / kChunkBytes));
@@ -76,22 +82,27 @@ ChunkIndex Arena::Stitch(ChunkIndex count, const Extension& keep) {
   return moved;
 }
 
-// The highest run of at most `most` wholly free chunks below `below`, outside `keep`.
+// The highest run of at most `most` wholly free chunks below `below` whose fence has passed,
+// outside `keep`.
 bool Arena::NextFree(ChunkIndex below, ChunkIndex most, const Extension* keep, Range* range) const {
-  ChunkIndex count = 0;
-  ChunkIndex chunk = below;
-  while (chunk > 0 && count < most) {
-    --chunk;
-    const bool kept = keep != nullptr && chunk >= keep->first && chunk - keep->first < keep->count;
-    const bool free = !kept && table_.state(chunk) != ChunkState::kUnmapped &&
-                      table_.live(chunk) == 0 && allocator_.FenceOf(chunk) <= passed_;
-    if (free) {
-      *range = {chunk, ++count};
-    } else if (count != 0) {
-      break;
+  if (below == 0) return false;
+  const Block* block = allocator_.BlockAt(Bytes{below} * kChunkBytes - 1);
+  for (; block != nullptr; block = block->previous) {
+    if (block->state != Block::State::kFree || !block->mapped || block->small) continue;
+    if (block->fence > passed_) continue;
+    auto first = static_cast<ChunkIndex>(RoundUp(block->offset, kChunkBytes) / kChunkBytes);
+    ChunkIndex end = std::min(below, static_cast<ChunkIndex>(block->end() / kChunkBytes));
+    if (keep != nullptr) {
+      const ChunkIndex keep_end = keep->first + keep->count;
+      if (end > keep->first && end <= keep_end) end = keep->first;
+      if (first < keep_end && keep_end < end) first = keep_end;
     }
+    if (first >= end) continue;
+    const ChunkIndex count = std::min(most, end - first);
+    *range = {end - count, count};
+    return true;
   }
-  return count != 0;
+  return false;
 }
 
 // All of the extension or, of what was unmapped before, nothing.
@@ -113,10 +124,10 @@ bool Arena::MapExtension(const Extension& extension) {
 }
 
 bool Arena::MapRange(Range range) {
-  if (!undo_.Reserve(undo_.size() + 1) || !allocator_.ReserveMarks(range.count)) return false;
+  if (!undo_.Reserve(undo_.size() + 1) || !allocator_.ReserveMark()) return false;
   if (!seam_.map(seam_.owner, range.first, range.count)) return false;
+  allocator_.MarkMapped(range.first, range.count);
   for (ChunkIndex i = range.first; i < range.first + range.count; ++i) {
-    allocator_.MarkMapped(i);
     table_.SetState(i, ChunkState::kDevice);
   }
   (void)undo_.Append(range);
@@ -133,10 +144,10 @@ void Arena::UndoMaps() {
 }
 
 bool Arena::UnmapRange(Range range) {
-  if (!allocator_.ReserveMarks(range.count)) return false;
+  if (!allocator_.ReserveMark()) return false;
   if (!seam_.unmap(seam_.owner, range.first, range.count)) return false;
+  allocator_.MarkUnmapped(range.first, range.count);
   for (ChunkIndex i = range.first; i < range.first + range.count; ++i) {
-    allocator_.MarkUnmapped(i);
     table_.SetState(i, ChunkState::kUnmapped);
   }
   counters_.unmapped += range.count;

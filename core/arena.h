@@ -41,7 +41,7 @@ struct ArenaSeam {
 
 struct ArenaOptions {
   // Chunks are taken without looking for free ones elsewhere while mapped bytes are at most
-  // (1 + slack_permille / 1000) of the highest sum of live requests.
+  // (1 + slack_permille / 1000) times the highest sum of live requests.
   uint32_t slack_permille = 4;
 };
 
@@ -94,7 +94,8 @@ class Arena {
     ChunkIndex count = 0;
   };
 
-  Block* Place(Bytes bytes, StreamId stream, bool anywhere);
+  Block* Place(const Request& request);
+  Block* AllocateSlow(Request request);
   bool Extend(Bytes bytes, bool settled);
   ChunkIndex Stitch(ChunkIndex count, const Extension& keep);
   bool MapExtension(const Extension& extension);
@@ -112,8 +113,7 @@ class Arena {
   ArenaCounters counters_;
   Array<Range> undo_;  // mapped for the request in hand
   FenceId passed_ = 0;
-  FenceId newest_ = 0;  // the largest fence anything was freed with
-  Bytes peak_requested_ = 0;
+  FenceId newest_ = 0;   // the largest fence anything was freed with
   ChunkIndex idle_ = 0;  // fewest free chunks since the last Decay
 };
 

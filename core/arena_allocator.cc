@@ -1,5 +1,6 @@
-// Implementation of core/arena_allocator.h: requests, frees and the cache. What concerns mapping is
-// in arena_mapping.cc, the validity walk in arena_validate.cc. Threads: as the header says.
+// Implementation of core/arena_allocator.h: requests, frees, the cache, and how blocks split and
+// merge. Where a request goes is in arena_place.cc, what concerns mapping in arena_mapping.cc, the
+// validity walk in arena_validate.cc. Threads: as the header says.
 
 #include "core/arena_allocator.h"
 
@@ -10,9 +11,9 @@
 namespace tidemark::core {
 namespace {
 
-constexpr int kCacheSearch = 16;  // entries of one bin that a request looks at
-constexpr int kFenceSearch = 8;   // further holes looked at to avoid waiting for a fence
-constexpr uint64_t kCacheLimit = 1024;
+constexpr int kCacheSearch = 8;  // entries of one bin that a request looks at
+constexpr uint64_t kCacheLimit = 512;
+constexpr Bytes kCacheBytes = 16 * kMiB;
 
 }  // namespace
 
@@ -24,7 +25,8 @@ ArenaAllocator::~ArenaAllocator() {
 bool ArenaAllocator::Init(ChunkTable* table) {
   table_ = table;
   starts_.reset(new (std::nothrow) Starts[table->size()]);
-  if (starts_ == nullptr || !pool_.Reserve(kNodesPerCall)) return false;
+  if (starts_ == nullptr || !start_bits_.Resize((table->size() + 63) / 64, 0)) return false;
+  if (!holes_.Init(table->size()) || !pool_.Reserve(kNodesPerCall)) return false;
   first_ = pool_.Take();
   first_->size = Bytes{table->size()} * kChunkBytes;
   NoteStart(first_);
@@ -32,55 +34,85 @@ bool ArenaAllocator::Init(ChunkTable* table) {
   return true;
 }
 
-Block* ArenaAllocator::Allocate(Bytes bytes, FenceId passed, bool anywhere) {
-  if (bytes > Bytes{table_->size()} * kChunkBytes) return nullptr;
-  const Bytes size = RoundUp(bytes == 0 ? 1 : bytes, kBlockBytes);
-  const bool small = size <= kSmallLimit && !anywhere;
-  const Bytes alignment = size >= kLargeLimit ? kChunkBytes : kBlockBytes;
-  Block* block = FromCache(size, small);
-  if (block == nullptr && !pool_.Reserve(kNodesPerCall)) return nullptr;
+Block* ArenaAllocator::Allocate(const Request& request) {
+  if (request.passed > passed_) passed_ = request.passed;
+  if (request.bytes > Bytes{table_->size()} * kChunkBytes) return nullptr;
+  const Bytes size = RoundUp(request.bytes == 0 ? 1 : request.bytes, kBlockBytes);
+  const bool small = size <= kSmallLimit && !request.anywhere;
+  if (small) {
+    if (Block* block = FromCache(size, request.stream)) {
+      MakeLive(block, request);
+      return block;
+    }
+  }
+  if (!pool_.Reserve(kNodesPerCall)) return nullptr;
+  const Bytes alignment = request.anywhere ? kBlockBytes : AlignmentFor(size, request.bytes);
+  Block* block = nullptr;
   for (int round = 0; block == nullptr && round < 2; ++round) {
     if (round == 1 && cached_ == 0) break;
     if (round == 1) FoldCache();
-    block = FromTree(small ? &small_ : &general_, size, alignment, passed);
-    if (block == nullptr && small && AddSlab(passed)) {
-      block = FromTree(&small_, size, alignment, passed);
-    }
+    block = small              ? FromSlabs(size, request.stream)
+            : request.anywhere ? FromAnywhere(size, request.stream)
+                               : FromHoles(size, alignment, request.stream);
   }
-  if (block != nullptr) MakeLive(block, bytes);
+  if (block == nullptr) return nullptr;
+  table_->AddLive(ChunkOf(block->offset), LastChunkOf(block->offset, block->size));
+  MakeLive(block, request);
+  if (alignment == kChunkBytes && size % kChunkBytes != 0) {
+    block->charged = true;
+    rounding_ += RoundUp(size, kChunkBytes) - size;
+  }
   return block;
 }
 
-void ArenaAllocator::Free(Block* block, FenceId fence) {
+void ArenaAllocator::Free(Block* block, FenceId fence, StreamId stream) {
   requested_ -= block->requested;
   allocated_ -= block->size;
   --live_buffers_;
-  const ChunkIndex last = LastChunkOf(block->offset, block->size);
-  for (ChunkIndex chunk = ChunkOf(block->offset); chunk <= last; ++chunk) {
-    table_->DropLive(chunk);
-    if (table_->live(chunk) == 0) table_->UnpinAll(chunk);
+  if (block->charged) {
+    block->charged = false;
+    rounding_ -= RoundUp(block->size, kChunkBytes) - block->size;
   }
-  if (fence > block->fence) block->fence = fence;
-  block->state = Block::State::kCached;
-  block->mapped = true;
-  CacheBin& bin = cache_[BinOf(block->size)];
-  block->left = bin.tail;
-  block->right = nullptr;
-  (bin.tail != nullptr ? bin.tail->right : bin.head) = block;
-  bin.tail = block;
-  if (++cached_ > kCacheLimit) FoldCache();
+  AddFence(block, fence, stream);
+  if (block->small && MayCache(block)) {
+    block->state = Block::State::kCached;
+    block->mapped = true;
+    cache_[BinOf(block->size, block->stream)].Append(block);
+    ++cached_;
+    cached_bytes_ += block->size;
+    return;
+  }
+  // Neighbours in the cache would keep the chunk from losing its pins.
+  if (block->small && cached_ != 0 && table_->pinned(ChunkOf(block->offset))) FoldCache();
+  table_->DropLive(ChunkOf(block->offset), LastChunkOf(block->offset, block->size));
+  Release(block);
 }
 
-void ArenaAllocator::MakeLive(Block* block, Bytes requested) {
+bool ArenaAllocator::MayCache(const Block* block) const {
+  return cached_ < kCacheLimit && cached_bytes_ + block->size <= kCacheBytes &&
+         !table_->pinned(ChunkOf(block->offset));
+}
+
+// What the block already waits for stays, unless it has passed.
+void ArenaAllocator::AddFence(Block* block, FenceId fence, StreamId stream) const {
+  if (fence <= passed_) return;
+  if (block->fence <= passed_ || block->stream == stream) {
+    block->stream = stream;
+  } else {
+    block->stream = kAnyStream;
+  }
+  if (fence > block->fence) block->fence = fence;
+}
+
+void ArenaAllocator::MakeLive(Block* block, const Request& request) {
   block->state = Block::State::kLive;
-  block->requested = requested;
+  block->requested = request.bytes;
   block->last_use = 0;
   block->tag = block->owner = 0;
-  requested_ += requested;
+  requested_ += request.bytes;
+  if (requested_ > peak_requested_) peak_requested_ = requested_;
   allocated_ += block->size;
   ++live_buffers_;
-  const ChunkIndex last = LastChunkOf(block->offset, block->size);
-  for (ChunkIndex chunk = ChunkOf(block->offset); chunk <= last; ++chunk) table_->AddLive(chunk);
 }
 
 Block* ArenaAllocator::Find(Bytes offset) const {
@@ -89,84 +121,42 @@ Block* ArenaAllocator::Find(Bytes offset) const {
   return block != nullptr && block->state == Block::State::kLive ? block : nullptr;
 }
 
-int ArenaAllocator::BinOf(Bytes size) {
-  return static_cast<int>(((size / kBlockBytes) * UINT64_C(0x9e3779b97f4a7c15)) >> 56);
+int ArenaAllocator::BinOf(Bytes size, StreamId stream) {
+  return static_cast<int>(
+      ((size / kBlockBytes + Bytes{stream} * 4097) * UINT64_C(0x9e3779b97f4a7c15)) >> 56);
 }
 
-// Oldest first: its fence has had the most time to pass.
-Block* ArenaAllocator::FromCache(Bytes size, bool small) {
-  CacheBin& bin = cache_[BinOf(size)];
-  Block* block = bin.head;
-  for (int i = 0; block != nullptr; block = block->right) {
-    if (block->size == size && block->small == small) break;
+// The newest of the request's own stream, whose bytes are likely still in the device's cache. Where
+// the stream is not known, the oldest: its fence has had the most time to pass.
+Block* ArenaAllocator::FromCache(Bytes size, StreamId stream) {
+  BlockList& bin = cache_[BinOf(size, stream)];
+  const bool oldest = stream == kAnyStream;
+  Block* block = oldest ? bin.head : bin.tail;
+  for (int i = 0; block != nullptr; block = oldest ? block->right : block->left) {
+    if (block->size == size && block->stream == stream) break;
     if (++i == kCacheSearch) return nullptr;
   }
   if (block == nullptr) return nullptr;
-  (block->left != nullptr ? block->left->right : bin.head) = block->right;
-  (block->right != nullptr ? block->right->left : bin.tail) = block->left;
-  block->left = block->right = nullptr;
+  bin.Remove(block);
   --cached_;
+  cached_bytes_ -= size;
   return block;
 }
 
 void ArenaAllocator::FoldCache() {
   if (cached_ == 0) return;
-  for (CacheBin& bin : cache_) {
+  for (BlockList& bin : cache_) {
     Block* block = bin.head;
-    bin = CacheBin();
+    bin = BlockList();
     while (block != nullptr) {
       Block* next = block->right;
-      block->left = block->right = nullptr;
+      table_->DropLive(ChunkOf(block->offset), ChunkOf(block->offset));
       Release(block);
       block = next;
     }
   }
   cached_ = 0;
-}
-
-// The best fit, unless it must wait and a hole of less than twice its size need not.
-Block* ArenaAllocator::FromTree(FreeTree* tree, Bytes size, Bytes alignment, FenceId passed) {
-  Block* best = nullptr;
-  int looked = 0;
-  for (Block* b = tree->AtLeast(size); b != nullptr; b = tree->After(b)) {
-    if (RoundUp(b->offset, alignment) + size > b->end()) continue;
-    if (best == nullptr) best = b;
-    if (b->fence <= passed) {
-      best = b;
-      break;
-    }
-    if (++looked > kFenceSearch || b->size > 2 * best->size) break;
-  }
-  if (best == nullptr) return nullptr;
-  RemoveFromIndex(best);
-  return Carve(best, RoundUp(best->offset, alignment), size);
-}
-
-// `block` is free and in no index; what is left over on both sides goes back.
-Block* ArenaAllocator::Carve(Block* block, Bytes offset, Bytes size) {
-  if (offset != block->offset) {
-    Block* upper = SplitAt(block, offset);
-    AddToIndex(block);
-    block = upper;
-  }
-  if (size != block->size) AddToIndex(SplitAt(block, offset + size));
-  return block;
-}
-
-bool ArenaAllocator::AddSlab(FenceId passed) {
-  SlabMap* map = new (std::nothrow) SlabMap;
-  if (map == nullptr) return false;
-  Block* block = FromTree(&general_, kChunkBytes, kChunkBytes, passed);
-  if (block == nullptr) {
-    delete map;
-    return false;
-  }
-  starts_[ChunkOf(block->offset)].slab = map;
-  block->small = true;
-  ++slabs_;
-  NoteStart(block);
-  AddToIndex(block);
-  return true;
+  cached_bytes_ = 0;
 }
 
 void ArenaAllocator::DropSlab(Block* block) {
@@ -188,11 +178,23 @@ void ArenaAllocator::Release(Block* block) {
   AddToIndex(block);
 }
 
+// `block` is free and in no index; what is left over on both sides goes back.
+Block* ArenaAllocator::Carve(Block* block, Bytes offset, Bytes size) {
+  if (offset != block->offset) {
+    Block* upper = SplitAt(block, offset);
+    AddToIndex(block);
+    block = upper;
+  }
+  if (size != block->size) AddToIndex(SplitAt(block, offset + size));
+  return block;
+}
+
 Block* ArenaAllocator::SplitAt(Block* block, Bytes offset) {
   Block* upper = pool_.Take();
   upper->offset = offset;
   upper->size = block->end() - offset;
   upper->fence = block->fence;
+  upper->stream = block->stream;
   upper->small = block->small;
   upper->mapped = block->mapped;
   upper->previous = block;
@@ -230,37 +232,18 @@ Block* ArenaAllocator::MergeWithNeighbours(Block* block) {
 void ArenaAllocator::Absorb(Block* low, Block* high) {
   ForgetStart(high);
   low->size += high->size;
-  if (high->fence > low->fence) low->fence = high->fence;
+  AddFence(low, high->fence, high->stream);
   low->next = high->next;
   if (low->next != nullptr) low->next->previous = low;
   pool_.Put(high);
 }
 
-void ArenaAllocator::AddToIndex(Block* block) {
-  if (block->mapped) {
-    TreeOf(block)->Insert(block);
-    return;
-  }
-  block->left = nullptr;
-  block->right = unmapped_;
-  if (unmapped_ != nullptr) unmapped_->left = block;
-  unmapped_ = block;
-}
-
-void ArenaAllocator::RemoveFromIndex(Block* block) {
-  if (block->mapped) {
-    TreeOf(block)->Remove(block);
-    return;
-  }
-  (block->left != nullptr ? block->left->right : unmapped_) = block->right;
-  if (block->right != nullptr) block->right->left = block->left;
-  block->left = block->right = nullptr;
-}
-
 void ArenaAllocator::NoteStart(Block* block) {
-  Starts& starts = starts_[ChunkOf(block->offset)];
+  const ChunkIndex chunk = ChunkOf(block->offset);
+  Starts& starts = starts_[chunk];
   if (starts.first == nullptr || block->offset < starts.first->offset) starts.first = block;
   if (starts.slab != nullptr) starts.slab->Add(block);
+  start_bits_[chunk / 64] |= uint64_t{1} << chunk % 64;
 }
 
 void ArenaAllocator::ForgetStart(Block* block) {
@@ -270,17 +253,19 @@ void ArenaAllocator::ForgetStart(Block* block) {
   if (starts.first != block) return;
   Block* next = block->next;
   starts.first = next != nullptr && ChunkOf(next->offset) == chunk ? next : nullptr;
+  if (starts.first == nullptr) start_bits_[chunk / 64] &= ~(uint64_t{1} << chunk % 64);
 }
 
 // A chunk in which no block starts lies inside one that started further down.
 Block* ArenaAllocator::BlockAt(Bytes offset) const {
-  ChunkIndex chunk = ChunkOf(offset);
+  const ChunkIndex chunk = ChunkOf(offset);
   if (starts_[chunk].slab != nullptr) return starts_[chunk].slab->At(offset % kChunkBytes);
   Block* block = starts_[chunk].first;
   if (block == nullptr || block->offset > offset) {
-    do {
-      block = starts_[--chunk].first;
-    } while (block == nullptr);
+    ChunkIndex word = chunk / 64;
+    uint64_t bits = start_bits_[word] & ((uint64_t{1} << chunk % 64) - 1);
+    while (bits == 0) bits = start_bits_[--word];
+    block = starts_[word * 64 + 63 - static_cast<ChunkIndex>(std::countl_zero(bits))].first;
   }
   while (block->next != nullptr && block->next->offset <= offset) block = block->next;
   return block;

@@ -1,10 +1,14 @@
-// Addresses inside one arena: who has which bytes. Small buffers share slabs of one chunk, mid ones
-// lie best fit on a 512 B grid so that neighbours share boundary chunks, large ones start on a
-// chunk. Freed blocks first wait in an exact-size cache, unmerged; the cache is folded back before
-// new memory is asked for. Mapped holes come first, the lowest address on ties.
+// Addresses inside one arena: who has which bytes.
+//
+// Small buffers (up to 1 MiB) share slabs of one chunk; the shortest free run that fits is taken,
+// of equal ones that in the fullest slab. Freed ones first wait in a cache by stream and exact
+// size. Everything larger lies at the lowest address where it fits in mapped chunks and merges with
+// its neighbours as soon as it is freed. A buffer starts on a chunk where that is nearly free: its
+// size is whole chunks, or its rounding fits in an allowance of 1/1024 of the highest demand so
+// far. The others lie on a 512 B grid, so that neighbours share boundary chunks.
 //
 // The allocator maps nothing. Allocate() only uses mapped chunks; when it finds no place,
-// PlanExtension() says which chunks to map, MarkMapped() tells that one was, and Allocate() is
+// PlanExtension() says which chunks to map, MarkMapped() tells that they were, and Allocate() is
 // called again. So a failure on the way leaves nothing to undo. A freed block keeps its fence, and
 // whoever gets those bytes gets the fence. Threads: none of its own; the owner serialises.
 
@@ -13,8 +17,11 @@
 
 #include <memory>
 
+#include "core/array.h"
 #include "core/block.h"
 #include "core/chunk_table.h"
+#include "core/slot_index.h"
+#include "core/unit_bins.h"
 #include "core/units.h"
 
 namespace tidemark::core {
@@ -24,6 +31,14 @@ struct Extension {
   ChunkIndex first = 0;
   ChunkIndex count = 0;
   ChunkIndex missing = 0;  // unmapped ones among them
+};
+
+struct Request {
+  Bytes bytes = 0;
+  FenceId passed = 0;            // fences up to here have passed
+  StreamId stream = kAnyStream;  // on which the buffer is used first
+  // The last resort when no chunk can be had: any hole will do, slabs and alignment forgotten.
+  bool anywhere = false;
 };
 
 struct AllocatorStats {
@@ -47,14 +62,17 @@ class ArenaAllocator {
   // memory.
   bool Init(ChunkTable* table);
 
-  // A live block of at least `bytes` in mapped chunks, or null. Where its `fence` is above
-  // `passed`, streams may still use the bytes: nobody may touch them before that fence. With
-  // `anywhere` a small request may use a hole outside the slabs: the last resort when no chunk can
-  // be had.
-  Block* Allocate(Bytes bytes, FenceId passed, bool anywhere = false);
+  // A live block of at least `request.bytes` in mapped chunks, or null. Where MustWait() says so,
+  // streams may still use the bytes: nobody may touch them before the block's fence.
+  Block* Allocate(const Request& request);
+  // Whether work on `stream` must be ordered after the block's fence.
+  static bool MustWait(const Block* block, StreamId stream, FenceId passed) {
+    return block->fence > passed && (stream == kAnyStream || block->stream != stream);
+  }
 
-  // Gives a live block back; streams may use it until `fence`. `block` is invalid afterwards.
-  void Free(Block* block, FenceId fence);
+  // Gives a live block back; streams other than `stream` may use it until `fence`. `block` is
+  // invalid afterwards.
+  void Free(Block* block, FenceId fence, StreamId stream = kAnyStream);
 
   // The live block that holds the byte at `offset`, or null.
   Block* Find(Bytes offset) const;
@@ -63,22 +81,24 @@ class ArenaAllocator {
   // address on ties. False: the arena's addresses are used up, or host memory is.
   bool PlanExtension(Bytes bytes, Extension* extension);
 
-  // Makes sure that `count` marks in a row succeed where the chunks allow it. False: out of memory.
-  bool ReserveMarks(ChunkIndex count) { return pool_.Reserve(static_cast<int>(count) * 2 + 2); }
-  // `chunk` was unmapped and wholly free, and is mapped now. False: out of host memory, not
+  // Makes sure that the next mark succeeds where the chunks allow it. False: out of memory.
+  bool ReserveMark() { return pool_.Reserve(kNodesPerCall); }
+  // [first, first + count) was unmapped, and is mapped now. False: out of host memory, not
   // recorded. The table's state is set by the caller.
-  bool MarkMapped(ChunkIndex chunk);
-  // `chunk` is mapped and wholly free (table: live 0), and will be unmapped. False: not so, or no
+  bool MarkMapped(ChunkIndex first, ChunkIndex count = 1);
+  // [first, first + count) is mapped and wholly free, and will be unmapped. False: not so, or no
   // memory.
-  bool MarkUnmapped(ChunkIndex chunk);
+  bool MarkUnmapped(ChunkIndex first, ChunkIndex count = 1);
   // Fence of the free bytes of wholly free, mapped `chunk`. Call FoldCache first.
   FenceId FenceOf(ChunkIndex chunk) const;
   void FoldCache();
 
   // Blocks in address order, all states; for walks by the owner.
   Block* first() const { return first_; }
+  Block* BlockAt(Bytes offset) const;
 
   Bytes requested() const { return requested_; }
+  Bytes peak_requested() const { return peak_requested_; }
   // The sums alone, at no cost; Stats() also walks the blocks.
   AllocatorStats Totals() const;
   AllocatorStats Stats(FenceId passed) const;
@@ -94,16 +114,20 @@ class ArenaAllocator {
   };
   static constexpr int kCacheBins = 256;
   static constexpr int kNodesPerCall = 4;  // most blocks that one public call creates
-  struct CacheBin {
-    Block* head = nullptr;
-    Block* tail = nullptr;
-  };
 
-  Block* FromCache(Bytes size, bool small);
-  Block* FromTree(FreeTree* tree, Bytes size, Bytes alignment, FenceId passed);
-  bool AddSlab(FenceId passed);
+  Block* FromCache(Bytes size, StreamId stream);
+  Block* FromSlabs(Bytes size, StreamId stream);
+  Block* FromBins(Bytes size, StreamId stream);
+  Block* FromHoles(Bytes size, Bytes alignment, StreamId stream);
+  Block* FromAnywhere(Bytes size, StreamId stream);
+  Block* Fullest(uint32_t units, StreamId stream) const;
+  bool Waits(const Block* block, StreamId stream) const { return MustWait(block, stream, passed_); }
+  Bytes AlignmentFor(Bytes size, Bytes requested) const;
+  bool AddSlab(StreamId stream);
   void DropSlab(Block* block);
-  void MakeLive(Block* block, Bytes requested);
+  void MakeLive(Block* block, const Request& request);
+  bool MayCache(const Block* block) const;
+  void AddFence(Block* block, FenceId fence, StreamId stream) const;
   void Release(Block* block);  // cached or live block becomes free and merges
   Block* Carve(Block* block, Bytes offset, Bytes size);
   Block* SplitAt(Block* block, Bytes offset);  // returns the upper part
@@ -112,26 +136,40 @@ class ArenaAllocator {
   void Absorb(Block* low, Block* high);
   void AddToIndex(Block* block);
   void RemoveFromIndex(Block* block);
+  SlotIndex::Value LargestHole(ChunkIndex chunk, const Block* but) const;
+  bool Mark(ChunkIndex first, ChunkIndex count, bool mapped);
   void NoteStart(Block* block);
   void ForgetStart(Block* block);
-  Block* BlockAt(Bytes offset) const;
   void ConsiderRun(Block* first_of_run, Bytes size, Bytes alignment, Extension* best,
                    Bytes* best_offset) const;
   void Consider(Bytes offset, Bytes size, Extension* best, Bytes* best_offset) const;
   bool ValidateBlock(const Block* block) const;
-  static int BinOf(Bytes size);
-  FreeTree* TreeOf(const Block* block) { return block->small ? &small_ : &general_; }
+  bool ValidateIndexes() const;
+  static bool IsHole(const Block* block) {
+    return block->state == Block::State::kFree && block->mapped && !block->small;
+  }
+  // In units of 64 KiB; what is larger than 2 GiB counts as that.
+  static SlotIndex::Value ValueOf(Bytes size) {
+    const Bytes units = size / (64 * kKiB);
+    return static_cast<SlotIndex::Value>(units < INT16_MAX ? units : INT16_MAX);
+  }
+  static int BinOf(Bytes size, StreamId stream);
 
   ChunkTable* table_ = nullptr;
   std::unique_ptr<Starts[]> starts_;
+  Array<uint64_t> start_bits_;  // chunks in which a block starts
   BlockPool pool_;
   Block* first_ = nullptr;
-  FreeTree general_;
-  FreeTree small_;
-  Block* unmapped_ = nullptr;
-  CacheBin cache_[kCacheBins];
+  SlotIndex holes_;  // for each chunk the largest hole that starts in it
+  UnitBins bins_;    // free runs of slabs
+  BlockList unmapped_;
+  BlockList cache_[kCacheBins];
   uint64_t cached_ = 0;
+  Bytes cached_bytes_ = 0;
+  FenceId passed_ = 0;
+  Bytes rounding_ = 0;  // that live blocks were charged with
   Bytes requested_ = 0;
+  Bytes peak_requested_ = 0;
   Bytes allocated_ = 0;
   uint64_t live_buffers_ = 0;
   uint64_t slabs_ = 0;

@@ -17,11 +17,11 @@ bool ArenaAllocator::PlanExtension(Bytes bytes, Extension* extension) {
   if (bytes > Bytes{table_->size()} * kChunkBytes) return false;
   FoldCache();
   Bytes size = RoundUp(bytes == 0 ? 1 : bytes, kBlockBytes);
-  Bytes alignment = size >= kLargeLimit ? kChunkBytes : kBlockBytes;
+  Bytes alignment = AlignmentFor(size, bytes);
   if (size <= kSmallLimit) size = alignment = kChunkBytes;
   Extension best;
   Bytes best_offset = 0;
-  for (Block* block = unmapped_; block != nullptr; block = block->right) {
+  for (Block* block = unmapped_.head; block != nullptr; block = block->right) {
     Block* start = block;
     bool seen = false;  // an unmapped block further down in the same run speaks for it
     while (FreeInGeneral(start->previous)) {
@@ -65,30 +65,28 @@ void ArenaAllocator::Consider(Bytes offset, Bytes size, Extension* best, Bytes* 
   *best_offset = offset;
 }
 
-bool ArenaAllocator::MarkMapped(ChunkIndex chunk) {
-  if (!ReserveMarks(1)) return false;
-  const Bytes offset = Bytes{chunk} * kChunkBytes;
-  Block* block = BlockAt(offset);
-  if (!FreeInGeneral(block) || block->mapped) return false;
-  RemoveFromIndex(block);
-  block = Carve(block, offset, kChunkBytes);
-  block->mapped = true;
-  block->fence = 0;
-  AddToIndex(MergeWithNeighbours(block));
-  return true;
+bool ArenaAllocator::MarkMapped(ChunkIndex first, ChunkIndex count) {
+  return Mark(first, count, true);
 }
 
-bool ArenaAllocator::MarkUnmapped(ChunkIndex chunk) {
-  if (!ReserveMarks(1)) return false;
+bool ArenaAllocator::MarkUnmapped(ChunkIndex first, ChunkIndex count) {
   FoldCache();
-  const Bytes offset = Bytes{chunk} * kChunkBytes;
+  return Mark(first, count, false);
+}
+
+// Free neighbours in the same state are one block, so a run of chunks lies in one.
+bool ArenaAllocator::Mark(ChunkIndex first, ChunkIndex count, bool mapped) {
+  if (!ReserveMark()) return false;
+  const Bytes offset = Bytes{first} * kChunkBytes;
+  const Bytes size = Bytes{count} * kChunkBytes;
   Block* block = BlockAt(offset);
-  if (!FreeInGeneral(block) || !block->mapped) return false;
-  if (block->offset > offset || block->end() < offset + kChunkBytes) return false;
+  if (!FreeInGeneral(block) || block->mapped == mapped) return false;
+  if (block->offset > offset || block->end() < offset + size) return false;
   RemoveFromIndex(block);
-  block = Carve(block, offset, kChunkBytes);
-  block->mapped = false;
+  block = Carve(block, offset, size);
+  block->mapped = mapped;
   block->fence = 0;
+  block->stream = kAnyStream;
   AddToIndex(MergeWithNeighbours(block));
   return true;
 }

@@ -27,33 +27,56 @@ bool ArenaAllocator::ValidateBlock(const Block* block) const {
   return true;
 }
 
+bool ArenaAllocator::ValidateIndexes() const {
+  for (ChunkIndex chunk = 0; chunk < table_->size(); ++chunk) {
+    if (holes_.value(chunk) != LargestHole(chunk, nullptr)) return false;
+    const bool starts = (start_bits_[chunk / 64] >> chunk % 64 & 1) != 0;
+    if (starts != (starts_[chunk].first != nullptr)) return false;
+  }
+  uint64_t runs = 0;
+  for (uint32_t units = bins_.AtLeast(0); units != UnitBins::kNone;
+       units = bins_.AtLeast(units + 1)) {
+    if (bins_.first(units) == nullptr) return false;
+    for (const Block* b = bins_.first(units); b != nullptr; b = b->right) {
+      if (!b->small || UnitBins::UnitsOf(b) != units) return false;
+      ++runs;
+    }
+  }
+  uint64_t unmapped = 0;
+  for (const Block* b = unmapped_.head; b != nullptr; b = b->right) ++unmapped;
+  for (const Block* b = first_; b != nullptr; b = b->next) {
+    if (b->state != Block::State::kFree) continue;
+    if (b->mapped && b->small) --runs;
+    if (!b->mapped) --unmapped;
+  }
+  return runs == 0 && unmapped == 0 && holes_.Validate();
+}
+
 bool ArenaAllocator::Validate() const {
   std::unique_ptr<uint32_t[]> live(new (std::nothrow) uint32_t[table_->size()]());
   if (live == nullptr) return true;  // no memory to walk with says nothing about the arena
-  Bytes end = 0, requested = 0, allocated = 0;
-  uint64_t buffers = 0, cached = 0, free_mapped = 0, unmapped = 0;
+  Bytes end = 0, requested = 0, allocated = 0, rounding = 0;
+  uint64_t buffers = 0, cached = 0;
   for (const Block* block = first_; block != nullptr; block = block->next) {
     if (!ValidateBlock(block)) return false;
     end = block->end();
+    if (block->state == Block::State::kFree) continue;
+    const ChunkIndex last = LastChunkOf(block->offset, block->size);
+    for (ChunkIndex chunk = ChunkOf(block->offset); chunk <= last; ++chunk) ++live[chunk];
     if (block->state == Block::State::kCached) ++cached;
-    if (block->state == Block::State::kFree) ++(block->mapped ? free_mapped : unmapped);
     if (block->state != Block::State::kLive) continue;
     requested += block->requested;
     allocated += block->size;
+    if (block->charged) rounding += RoundUp(block->size, kChunkBytes) - block->size;
     ++buffers;
-    const ChunkIndex last = LastChunkOf(block->offset, block->size);
-    for (ChunkIndex chunk = ChunkOf(block->offset); chunk <= last; ++chunk) ++live[chunk];
   }
   if (end != Bytes{table_->size()} * kChunkBytes) return false;
   for (ChunkIndex chunk = 0; chunk < table_->size(); ++chunk) {
     if (live[chunk] != table_->live(chunk)) return false;
   }
-  for (const FreeTree* tree : {&general_, &small_}) {
-    for (const Block* b = tree->AtLeast(0); b != nullptr; b = tree->After(b)) --free_mapped;
-  }
-  for (const Block* block = unmapped_; block != nullptr; block = block->right) --unmapped;
-  return free_mapped == 0 && unmapped == 0 && cached == cached_ && requested == requested_ &&
-         allocated == allocated_ && buffers == live_buffers_ && table_->Validate();
+  return cached == cached_ && requested == requested_ && allocated == allocated_ &&
+         rounding == rounding_ && buffers == live_buffers_ && ValidateIndexes() &&
+         table_->Validate();
 }
 
 }  // namespace tidemark::core

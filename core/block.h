@@ -1,6 +1,5 @@
 // A block: a run of bytes of one arena that is live, cached or free. Blocks tile the arena in
-// address order. Also the pool that blocks come from, and the tree that free ones are found in by
-// size.
+// address order. Also the pool that blocks come from.
 //
 // Not here: any decision (arena_allocator.h). Threads: the owner of the allocator serialises.
 
@@ -16,19 +15,20 @@ struct Block {
 
   Bytes offset = 0;
   Bytes size = 0;
-  Bytes requested = 0;        // live: what the caller asked for
-  FenceId fence = 0;          // free or cached: streams may use it until this passed
+  State state = State::kFree;
+  bool small = false;    // inside a slab
+  bool mapped = false;   // free: every byte lies in mapped chunks
+  bool charged = false;  // live: its rounding to chunks counts against the allocator's allowance
+  StreamId stream = kAnyStream;  // who may use the bytes without waiting for `fence`
+  FenceId fence = 0;             // streams may use the bytes until this passed; live: former users
+  Bytes requested = 0;           // live: what the caller asked for
+  Block* previous = nullptr;     // neighbours in address order
+  Block* next = nullptr;
+  Block* left = nullptr;  // links of the list it is in: a cache bin, a size bin, the unmapped ones
+  Block* right = nullptr;
   LaunchNumber last_use = 0;  // live
   uint64_t tag = 0;           // live: the caller's own, and a second word of his
   uint64_t owner = 0;
-  Block* previous = nullptr;  // neighbours in address order
-  Block* next = nullptr;
-  Block* left = nullptr;  // in the tree; links of the cached or the unmapped list
-  Block* right = nullptr;
-  uint32_t priority = 0;
-  State state = State::kFree;
-  bool small = false;   // inside a slab
-  bool mapped = false;  // free: every byte lies in mapped chunks
   Bytes end() const { return offset + size; }
 };
 
@@ -41,37 +41,38 @@ class BlockPool {
   BlockPool& operator=(const BlockPool&) = delete;
 
   // Makes sure that `count` calls of Take succeed. False: out of memory, nothing changed.
-  bool Reserve(int count);
+  bool Reserve(int count) { return free_count_ >= count || Grow(count); }
   Block* Take();  // needs a Reserve that covers it
-  void Put(Block* block);
+  void Put(Block* block) {
+    block->next = free_;
+    free_ = block;
+    ++free_count_;
+  }
 
  private:
   struct Array;
+  bool Grow(int count);
+
   Array* arrays_ = nullptr;
   Block* free_ = nullptr;
   int free_count_ = 0;
-  uint32_t random_ = 0x9e3779b9;
 };
 
-// Free blocks ordered by (size, offset): a treap, so no rebalancing bookkeeping.
-class FreeTree {
- public:
-  void Insert(Block* block) { root_ = Insert(root_, block); }
-  void Remove(Block* block) { root_ = Remove(root_, block); }
-  // The smallest block of at least `size` bytes, lowest address on ties; null when there is none.
-  Block* AtLeast(Bytes size) const;
-  // The next one in (size, offset) order.
-  Block* After(const Block* block) const;
-  Block* Largest() const;
+// A list of blocks through `left` and `right`; a block is in at most one.
+struct BlockList {
+  Block* head = nullptr;
+  Block* tail = nullptr;
 
- private:
-  static bool Less(const Block* a, const Block* b);
-  static Block* Insert(Block* root, Block* block);
-  static Block* Remove(Block* root, Block* block);
-  static Block* Merge(Block* low, Block* high);
-  static void Split(Block* root, const Block* at, Block** low, Block** high);
-
-  Block* root_ = nullptr;
+  void Append(Block* block) {
+    block->left = tail;
+    block->right = nullptr;
+    (tail != nullptr ? tail->right : head) = block;
+    tail = block;
+  }
+  void Remove(Block* block) {
+    (block->left != nullptr ? block->left->right : head) = block->right;
+    (block->right != nullptr ? block->right->left : tail) = block->left;
+  }
 };
 
 }  // namespace tidemark::core

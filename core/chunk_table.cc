@@ -8,7 +8,8 @@ namespace tidemark::core {
 
 bool ChunkTable::Init(ChunkIndex chunks) {
   slots_.reset(new (std::nothrow) Slot[chunks]);
-  if (slots_ == nullptr) return false;
+  live_.reset(new (std::nothrow) uint16_t[chunks]());
+  if (slots_ == nullptr || live_ == nullptr) return false;
   size_ = chunks;
   count_[0] = chunks;
   return true;
@@ -21,10 +22,24 @@ void ChunkTable::SetState(ChunkIndex chunk, ChunkState state) {
   if (state != ChunkState::kUnmapped && chunk >= high_water_) high_water_ = chunk + 1;
 }
 
+void ChunkTable::AddLive(ChunkIndex first, ChunkIndex last) {
+  uint16_t* live = live_.get();
+  for (ChunkIndex i = first; i <= last; ++i) ++live[i];
+}
+
 bool ChunkTable::DropLive(ChunkIndex chunk) {
-  if (slots_[chunk].live == 0) return false;
-  --slots_[chunk].live;
+  if (live_[chunk] == 0) return false;
+  --live_[chunk];
   return true;
+}
+
+void ChunkTable::DropLive(ChunkIndex first, ChunkIndex last) {
+  uint16_t* live = live_.get();
+  for (ChunkIndex i = first; i <= last; ++i) --live[i];
+  if (pinned_ == 0) return;
+  for (ChunkIndex i = first; i <= last; ++i) {
+    if (live[i] == 0) UnpinAll(i);
+  }
 }
 
 void ChunkTable::Pin(ChunkIndex chunk, PinReason reason) {
@@ -56,7 +71,7 @@ ChunkIndex ChunkTable::Victim(LaunchNumber before) const {
   ChunkIndex best = size_;
   for (ChunkIndex i = 0; i < high_water_; ++i) {
     const Slot& slot = slots_[i];
-    if (slot.state != ChunkState::kDevice || slot.live == 0 || slot.pins_total != 0) continue;
+    if (slot.state != ChunkState::kDevice || live_[i] == 0 || slot.pins_total != 0) continue;
     if (slot.last_use >= before) continue;
     if (best == size_ || slot.last_use < slots_[best].last_use) best = i;
   }
@@ -73,7 +88,7 @@ bool ChunkTable::Validate() const {
     for (uint16_t reason : slot.pins) pins += reason;
     if (pins != slot.pins_total) return false;
     if (pins != 0) ++pinned;
-    if (slot.state == ChunkState::kUnmapped && (slot.live != 0 || pins != 0)) return false;
+    if (slot.state == ChunkState::kUnmapped && (live_[i] != 0 || pins != 0)) return false;
     if (slot.state != ChunkState::kUnmapped && i >= high_water_) return false;
   }
   return count[0] == count_[0] && count[1] == count_[1] && count[2] == count_[2] &&

@@ -2,8 +2,8 @@
 // many live buffers touch it, when it was last used, and what forbids to move it. The sums add up:
 // every counter is the sum over the slots, and Validate() says whether it is.
 //
-// Not here: handles and mappings (interpose/arena.h), buffers (arena_allocator.h). Threads: none of
-// its own; the owner serialises, except that state() may be read while other slots change.
+// Not here: handles and mappings (the owner of core/arena.h), buffers (arena_allocator.h). Threads:
+// none of its own; the owner serialises, except that state() may be read while other slots change.
 
 #ifndef TIDEMARK_CORE_CHUNK_TABLE_H_
 #define TIDEMARK_CORE_CHUNK_TABLE_H_
@@ -29,10 +29,13 @@ class ChunkTable {
   ChunkState state(ChunkIndex chunk) const { return slots_[chunk].state; }
   void SetState(ChunkIndex chunk, ChunkState state);
 
-  uint32_t live(ChunkIndex chunk) const { return slots_[chunk].live; }
-  void AddLive(ChunkIndex chunk) { ++slots_[chunk].live; }
+  uint32_t live(ChunkIndex chunk) const { return live_[chunk]; }
+  void AddLive(ChunkIndex chunk) { ++live_[chunk]; }
+  void AddLive(ChunkIndex first, ChunkIndex last);
   // False when there was none: the counter does not underflow.
   bool DropLive(ChunkIndex chunk);
+  // All of [first, last] have some; pins of those that lose their last one are dropped.
+  void DropLive(ChunkIndex first, ChunkIndex last);
 
   LaunchNumber last_use(ChunkIndex chunk) const { return slots_[chunk].last_use; }
   void NoteUse(ChunkIndex chunk, LaunchNumber launch) {
@@ -62,13 +65,13 @@ class ChunkTable {
  private:
   struct Slot {
     LaunchNumber last_use = 0;
-    uint32_t live = 0;
     uint16_t pins[kPinReasons] = {};
     uint16_t pins_total = 0;
     ChunkState state = ChunkState::kUnmapped;
   };
 
   std::unique_ptr<Slot[]> slots_;
+  std::unique_ptr<uint16_t[]> live_;  // at most one for each 512 B of a chunk
   ChunkIndex size_ = 0;
   ChunkIndex count_[3] = {};
   ChunkIndex pinned_ = 0;

@@ -94,7 +94,7 @@ CUresult DeviceMemory::Allocate(Bytes bytes, CUcontext context, CUdeviceptr* add
 
 // A hole in mapped chunks that every stream may use from now on.
 Block* DeviceMemory::TryPlace(Bytes bytes, bool anywhere) {
-  Block* block = allocator_.Allocate(bytes, streams.passed(), anywhere);
+  Block* block = allocator_.Allocate({bytes, streams.passed(), core::kAnyStream, anywhere});
   if (block == nullptr || block->fence <= streams.passed()) return block;
   if (streams.Require(block->fence)) return block;
   allocator_.Free(block, block->fence);

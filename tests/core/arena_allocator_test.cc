@@ -11,7 +11,7 @@ namespace {
 
 TEST(ArenaAllocator, MapsNothingByItself) {
   ArenaHarness h(16, 16);
-  EXPECT_EQ(h.arena().Allocate(kMiB, 0), nullptr);
+  EXPECT_EQ(h.arena().Allocate({kMiB}), nullptr);
   Extension extension;
   ASSERT_TRUE(h.arena().PlanExtension(5 * kMiB, &extension));
   EXPECT_EQ(extension.first, 0u);

@@ -22,13 +22,13 @@ class ArenaHarness {
   // As the shim does: mapped holes, then new chunks, then wholly free chunks from elsewhere.
   Block* Allocate(Bytes bytes, FenceId passed = 0) {
     for (int round = 0; round < 2; ++round) {
-      if (Block* block = arena_.Allocate(bytes, passed)) return Record(block);
+      if (Block* block = arena_.Allocate({bytes, passed})) return Record(block, passed);
       Extension extension;
       if (round == 1 || !arena_.PlanExtension(bytes, &extension)) break;
       if (!MapAll(extension)) break;
     }
-    Block* block = arena_.Allocate(bytes, passed, true);
-    return block == nullptr ? nullptr : Record(block);
+    Block* block = arena_.Allocate({bytes, passed, kAnyStream, true});
+    return block == nullptr ? nullptr : Record(block, passed);
   }
 
   void Free(Block* block, FenceId fence = 0) {
@@ -72,9 +72,10 @@ class ArenaHarness {
     return true;
   }
 
-  Block* Record(Block* block) {
+  Block* Record(Block* block, FenceId passed) {
+    const FenceId known = std::max(block->fence, passed);
     for (Bytes unit = block->offset / kBlockBytes; unit < block->end() / kBlockBytes; ++unit) {
-      if (owner_[unit] != nullptr || fence_[unit] > block->fence) ok_ = false;
+      if (owner_[unit] != nullptr || fence_[unit] > known) ok_ = false;
       owner_[unit] = block;
     }
     return block;

@@ -28,7 +28,7 @@ Bytes RandomSize(std::mt19937& random) {
     case 3:
       return (random() % 8 + 1) * kMiB;  // few distinct sizes, as in a training step
     case 4:
-      return kLargeLimit + random() % (8 * kMiB);
+      return 32 * kMiB + random() % (8 * kMiB);
     default:
       return kSmallLimit + random() % (6 * kMiB);
   }

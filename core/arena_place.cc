@@ -1,0 +1,160 @@
+// Where a request goes: the part of core/arena_allocator.h that chooses among free blocks, and the
+// indexes it chooses from. A choice that need not wait for a fence comes before one that must, if
+// one is found within a few looks. Threads: as the header says.
+
+#include <algorithm>
+#include <new>
+
+#include "core/arena_allocator.h"
+#include "core/slab_map.h"
+
+namespace tidemark::core {
+namespace {
+
+constexpr int kFenceSearch = 8;     // further holes looked at to avoid waiting for a fence
+constexpr int kSlabSearch = 8;      // runs of one length among which the fullest slab is sought
+constexpr Bytes kAllowance = 1024;  // rounding to chunks may cost one part in so many of the demand
+
+}  // namespace
+
+// Whole chunks leave no part of a chunk that nobody else can use, whatever is freed when; the rest
+// is packed tightly.
+Bytes ArenaAllocator::AlignmentFor(Bytes size, Bytes requested) const {
+  if (size <= kSmallLimit) return kBlockBytes;
+  const Bytes rounding = RoundUp(size, kChunkBytes) - size;
+  const Bytes demand = std::max(peak_requested_, requested_ + requested);
+  return rounding == 0 || rounding_ + rounding <= demand / kAllowance ? kChunkBytes : kBlockBytes;
+}
+
+// What the cache holds back comes before a new slab.
+Block* ArenaAllocator::FromSlabs(Bytes size, StreamId stream) {
+  Block* block = FromBins(size, stream);
+  if (block == nullptr && cached_ != 0) {
+    FoldCache();
+    block = FromBins(size, stream);
+  }
+  return block != nullptr || !AddSlab(stream) ? block : FromBins(size, stream);
+}
+
+// The shortest run that fits and need not wait, else the shortest that fits.
+Block* ArenaAllocator::FromBins(Bytes size, StreamId stream) {
+  Block* found = nullptr;
+  uint32_t units = bins_.AtLeast(static_cast<uint32_t>(size / kBlockBytes));
+  for (int looked = 0; units != UnitBins::kNone && looked < kFenceSearch; ++looked) {
+    Block* block = Fullest(units, stream);
+    if (found == nullptr) found = block;
+    if (!Waits(block, stream)) {
+      found = block;
+      break;
+    }
+    units = bins_.AtLeast(units + 1);
+  }
+  if (found == nullptr) return nullptr;
+  RemoveFromIndex(found);
+  return Carve(found, found->offset, size);
+}
+
+// Of the runs of `units`: one that need not wait, in the slab with the most buffers, so that the
+// others empty.
+Block* ArenaAllocator::Fullest(uint32_t units, StreamId stream) const {
+  Block* best = bins_.first(units);
+  int looked = 0;
+  for (Block* b = best->right; b != nullptr && ++looked < kSlabSearch; b = b->right) {
+    const bool waits = Waits(b, stream);
+    const bool best_waits = Waits(best, stream);
+    if (waits != best_waits
+            ? best_waits
+            : table_->live(ChunkOf(b->offset)) > table_->live(ChunkOf(best->offset))) {
+      best = b;
+    }
+  }
+  return best;
+}
+
+// The lowest address.
+Block* ArenaAllocator::FromHoles(Bytes size, Bytes alignment, StreamId stream) {
+  const SlotIndex::Value least = ValueOf(size);
+  Block* found = nullptr;
+  int waiting = 0;
+  for (uint32_t chunk = holes_.Find(0, least); chunk != SlotIndex::kNone;
+       chunk = holes_.Find(chunk + 1, least)) {
+    Block* block = starts_[chunk].first;
+    for (; block != nullptr && ChunkOf(block->offset) == chunk; block = block->next) {
+      if (!IsHole(block) || RoundUp(block->offset, alignment) + size > block->end()) continue;
+      if (found == nullptr || !Waits(block, stream)) found = block;
+      if (!Waits(block, stream) || ++waiting > kFenceSearch) break;
+    }
+    if (found != nullptr && (!Waits(found, stream) || waiting > kFenceSearch)) break;
+  }
+  if (found == nullptr) return nullptr;
+  RemoveFromIndex(found);
+  return Carve(found, RoundUp(found->offset, alignment), size);
+}
+
+// The shortest hole of any kind. Linear: the alternative is to fail.
+Block* ArenaAllocator::FromAnywhere(Bytes size, StreamId stream) {
+  Block* found = nullptr;
+  for (Block* b = first_; b != nullptr; b = b->next) {
+    if (b->state != Block::State::kFree || !b->mapped || b->size < size) continue;
+    if (b->small && size > kSmallLimit) continue;
+    if (found != nullptr && Waits(b, stream) && !Waits(found, stream)) continue;
+    if (found == nullptr || b->size < found->size || (Waits(found, stream) && !Waits(b, stream))) {
+      found = b;
+    }
+  }
+  if (found == nullptr) return nullptr;
+  RemoveFromIndex(found);
+  return Carve(found, found->offset, size);
+}
+
+bool ArenaAllocator::AddSlab(StreamId stream) {
+  SlabMap* map = new (std::nothrow) SlabMap;
+  if (map == nullptr) return false;
+  Block* block = FromHoles(kChunkBytes, kChunkBytes, stream);
+  if (block == nullptr) {
+    delete map;
+    return false;
+  }
+  starts_[ChunkOf(block->offset)].slab = map;
+  block->small = true;
+  ++slabs_;
+  NoteStart(block);
+  AddToIndex(block);
+  return true;
+}
+
+void ArenaAllocator::AddToIndex(Block* block) {
+  if (!block->mapped) {
+    unmapped_.Append(block);
+  } else if (block->small) {
+    bins_.Add(block);
+  } else {
+    const ChunkIndex chunk = ChunkOf(block->offset);
+    const SlotIndex::Value value = ValueOf(block->size);
+    if (value > holes_.value(chunk)) holes_.Set(chunk, value);
+  }
+}
+
+void ArenaAllocator::RemoveFromIndex(Block* block) {
+  if (!block->mapped) {
+    unmapped_.Remove(block);
+  } else if (block->small) {
+    bins_.Remove(block);
+  } else {
+    const ChunkIndex chunk = ChunkOf(block->offset);
+    if (ValueOf(block->size) < holes_.value(chunk)) return;
+    holes_.Set(chunk, LargestHole(chunk, block));
+  }
+}
+
+// Of the holes that start in `chunk`, not counting `but`.
+SlotIndex::Value ArenaAllocator::LargestHole(ChunkIndex chunk, const Block* but) const {
+  SlotIndex::Value largest = 0;
+  const Block* block = starts_[chunk].first;
+  for (; block != nullptr && ChunkOf(block->offset) == chunk; block = block->next) {
+    if (block != but && IsHole(block)) largest = std::max(largest, ValueOf(block->size));
+  }
+  return largest;
+}
+
+}  // namespace tidemark::core
