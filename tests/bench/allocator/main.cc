@@ -1,6 +1,6 @@
-// The allocator scoreboard as a program: allocator_score [--traces FOLDER] [--only TEXT] [FILE...].
-// Files given replace folder and generators. Exit status 0 whether targets are met or not: it
-// measures; 2 for bad arguments or files. Threads: none.
+// The allocator scoreboard as a program; kUsage says how it is called. Files given replace folder
+// and generators. Exit status 0 whether targets are met or not: it measures; 2 for bad arguments or
+// files. Threads: none.
 
 #include <cstdio>
 #include <cstdlib>
@@ -14,18 +14,28 @@ namespace tidemark::bench {
 namespace {
 
 constexpr char kUsage[] =
-    "usage: allocator_score [--traces FOLDER] [--only TEXT] [FILE...]\n"
+    "usage: allocator_score [--traces FOLDER] [--only TEXT] [--allocator TEXT] [FILE...]\n"
     "  --traces FOLDER  where alloc/*.csv.gz lies (default: TIDEMARK_TRACES, then "
     "../shared/traces)\n"
     "  --only TEXT      only traces whose name contains TEXT\n"
+    "  --allocator TEXT only allocators whose name contains TEXT\n"
     "  FILE             an allocation trace, an RMM log or a PyTorch memory snapshot (.pickle);\n"
     "                   files replace the folder and the generators\n";
 
 struct Arguments {
   std::string folder;
   std::string only;
+  std::string allocator;
   std::vector<std::string> files;
 };
+
+// Where the value of an option goes; null: there is no such option.
+std::string* Target(const std::string& option, Arguments* out) {
+  if (option == "--traces") return &out->folder;
+  if (option == "--only") return &out->only;
+  if (option == "--allocator") return &out->allocator;
+  return nullptr;
+}
 
 // -1: go on; otherwise the exit status.
 int Parse(int argc, char** argv, Arguments* out) {
@@ -37,12 +47,12 @@ int Parse(int argc, char** argv, Arguments* out) {
       std::fputs(kUsage, stdout);
       return 0;
     }
-    if (argument == "--traces" || argument == "--only") {
+    if (std::string* target = Target(argument, out)) {
       if (++i == argc) {
         std::fprintf(stderr, "allocator_score: %s needs a value\n", argument.c_str());
         return 2;
       }
-      (argument == "--traces" ? out->folder : out->only) = argv[i];
+      *target = argv[i];
     } else if (argument.starts_with("-")) {
       std::fprintf(stderr, "allocator_score: option '%s' is unknown\n%s", argument.c_str(), kUsage);
       return 2;
@@ -83,7 +93,7 @@ int Main(int argc, char** argv) {
   PrintHead();
   for (const replay::Trace& trace : traces) {
     if (trace.name.find(arguments.only) == std::string::npos) continue;
-    const std::vector<Row> rows = Score(trace);
+    const std::vector<Row> rows = Score(trace, arguments.allocator);
     PrintRows(rows);
     all.insert(all.end(), rows.begin(), rows.end());
   }

@@ -9,6 +9,7 @@
 #include "tests/bench/allocator/measure.h"
 #include "tests/bench/allocator/ours.h"
 #include "tests/bench/allocator/packing.h"
+#include "tests/bench/allocator/plain_model.h"
 #include "tests/bench/allocator/score.h"
 #include "tests/bench/allocator/torch_model.h"
 #include "tests/replay/generate.h"
@@ -108,6 +109,22 @@ TEST(GmlakeModel, DoesNotStitchBelowItsLimit) {
   EXPECT_EQ(device.held(), 190 * kMiB);
 }
 
+TEST(PlainModel, MovesFreeChunksUnderALargerRange) {
+  Device device(kNoLimit);
+  PlainModel model(&device, 0);
+  EXPECT_TRUE(model.Allocate(1, 8 * kMiB, 0));
+  EXPECT_TRUE(model.Allocate(2, 2 * kMiB, 0));
+  EXPECT_TRUE(model.Allocate(3, 8 * kMiB, 0));
+  model.Free(1);
+  model.Free(3);
+  EXPECT_TRUE(model.Allocate(4, 16 * kMiB, 0));
+  EXPECT_EQ(device.peak(), 18 * kMiB);
+  EXPECT_EQ(model.mapped_chunks(), 9u + 4u) << "grows from the last hole, the first one gives";
+  EXPECT_TRUE(model.Allocate(5, 5 * kMiB, 0));
+  EXPECT_EQ(device.held(), 24 * kMiB);
+  EXPECT_EQ(model.usage().largest_free, kMiB);
+}
+
 TEST(OfflinePacking, ReachesThePeakWhereThatIsPossible) {
   replay::TraceBuilder b;
   const BlockId low = b.Allocate(512);
@@ -174,6 +191,7 @@ TEST(Policies, ServeAGeneratedStepWithoutALimit) {
   const replay::Peak peak = replay::PeakRequested(trace);
   std::vector<PolicyKind> kinds = Yardsticks();
   kinds.push_back(Ours());
+  kinds.push_back(Plain());
   for (const PolicyKind& kind : kinds) {
     const Replayed replayed = Replay(trace, kind, kNoLimit, peak.event);
     EXPECT_TRUE(replayed.completed) << kind.name;

@@ -124,7 +124,7 @@ void PrintHead() {
 
 void PrintRows(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
-    const bool first = &row == &rows.front();
+    const bool first = &row == &rows.front();  // the trace is named once
     const std::string size = Fixed(static_cast<double>(row.requested) / double{kGiB}, 2);
     const std::string name = first ? row.trace + " (" + size + " GiB)" : "";
     std::printf("%-30s %-19s %8.4f %8.4f %8.4f", name.substr(0, 40).c_str(), row.policy.c_str(),

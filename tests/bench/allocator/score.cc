@@ -3,10 +3,12 @@
 
 #include "tests/bench/allocator/score.h"
 
+#include "core/arena.h"
 #include "tests/bench/allocator/gmlake_model.h"
 #include "tests/bench/allocator/measure.h"
 #include "tests/bench/allocator/ours.h"
 #include "tests/bench/allocator/packing.h"
+#include "tests/bench/allocator/plain_model.h"
 #include "tests/bench/allocator/torch_model.h"
 
 namespace tidemark::bench {
@@ -14,6 +16,8 @@ namespace {
 
 constexpr int kRepetitions = 4;
 constexpr size_t kMostPackedBlocks = 60000;  // packing takes time in the square of them
+
+const char kPacking[] = "offline packing";
 
 double Ratio(Bytes part, Bytes whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -36,8 +40,9 @@ replay::Trace Steady(const replay::Trace& trace) {
   return trace.steps.empty() ? replay::Repeat(trace, kRepetitions) : trace;
 }
 
+// `with_slack` is null for allocators that know no slack.
 Row ScoreOne(const replay::Trace& trace, const replay::Trace& steady, const PolicyKind& kind,
-             bool ours) {
+             PolicyKind (*with_slack)(uint32_t)) {
   Row row;
   const replay::Peak peak = replay::PeakRequested(trace);
   const replay::Peak steady_peak = replay::PeakRequested(steady);
@@ -57,10 +62,16 @@ Row ScoreOne(const replay::Trace& trace, const replay::Trace& steady, const Poli
                      : 1 - Ratio(once.at_peak.largest_free, once.at_peak.free_held);
   const Bytes least = MinimumCapacity(steady, kind, steady_peak.requested, again.peak_held);
   row.capacity = Ratio(least, steady_peak.requested);
+  Bytes floor = least;
+  if (with_slack != nullptr) {
+    const PolicyKind tight = with_slack(0);
+    const Replayed free = Replay(steady, tight, kNoLimit, steady_peak.event);
+    floor = MinimumCapacity(steady, tight, steady_peak.requested, free.peak_held);
+  }
   for (int i = 0; i < kSlacks; ++i) {
-    const Bytes capacity = least + least / 1000 * kSlackPermille[i];
-    const Replayed slack =
-        Replay(steady, ours ? OursWithSlack(kSlackPermille[i]) : kind, capacity, steady_peak.event);
+    const Bytes capacity = floor + floor / 1000 * kSlackPermille[i];
+    const PolicyKind slackened = with_slack == nullptr ? kind : with_slack(kSlackPermille[i]);
+    const Replayed slack = Replay(steady, slackened, capacity, steady_peak.event);
     row.remaps[i] = slack.completed ? slack.mapped_per_step : -1;
     if (i == 0) row.burst = slack.largest_burst;
   }
@@ -70,7 +81,7 @@ Row ScoreOne(const replay::Trace& trace, const replay::Trace& steady, const Poli
 Row ScorePacking(const replay::Trace& trace) {
   Row row;
   row.trace = trace.name;
-  row.policy = "offline packing";
+  row.policy = kPacking;
   row.requested = replay::PeakRequested(trace).requested;
   row.physical = row.repeated = row.capacity = Ratio(OfflinePacking(trace), row.requested);
   return row;
@@ -92,18 +103,32 @@ PolicyKind Ours() {
   return {"Tidemark", [](Device* device) { return MakeOurs(device, OursOptions()); }};
 }
 
+PolicyKind Plain() { return PlainWithSlack(core::ArenaOptions().slack_permille); }
+
+PolicyKind PlainWithSlack(uint32_t permille) {
+  return {"plain, remapping", [permille](Device* device) -> std::unique_ptr<Policy> {
+            return std::make_unique<PlainModel>(device, permille);
+          }};
+}
+
 PolicyKind OursWithSlack(uint32_t permille) {
   return {"Tidemark", [permille](Device* device) {
             return MakeOurs(device, OursOptions{permille, false});
           }};
 }
 
-std::vector<Row> Score(const replay::Trace& trace) {
+std::vector<Row> Score(const replay::Trace& trace, const std::string& only) {
+  const auto wanted = [&](const std::string& name) { return name.find(only) != std::string::npos; };
   const replay::Trace steady = Steady(trace);
   std::vector<Row> rows;
-  for (const PolicyKind& kind : Yardsticks()) rows.push_back(ScoreOne(trace, steady, kind, false));
-  rows.push_back(ScoreOne(trace, steady, Ours(), true));
-  if (trace.blocks.size() <= kMostPackedBlocks) rows.push_back(ScorePacking(trace));
+  for (const PolicyKind& kind : Yardsticks()) {
+    if (wanted(kind.name)) rows.push_back(ScoreOne(trace, steady, kind, nullptr));
+  }
+  if (wanted(Plain().name)) rows.push_back(ScoreOne(trace, steady, Plain(), PlainWithSlack));
+  if (wanted(Ours().name)) rows.push_back(ScoreOne(trace, steady, Ours(), OursWithSlack));
+  if (wanted(kPacking) && trace.blocks.size() <= kMostPackedBlocks) {
+    rows.push_back(ScorePacking(trace));
+  }
   return rows;
 }
 

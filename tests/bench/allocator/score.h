@@ -13,11 +13,13 @@ namespace tidemark::bench {
 inline constexpr int kSlacks = 4;
 inline constexpr uint32_t kSlackPermille[kSlacks] = {0, 5, 20, 50};
 
-// The yardsticks, then ours. Names are the table's.
+// Allocators by the table's names.
 std::vector<PolicyKind> Yardsticks();
 PolicyKind Ours();
-// Ours with this much slack in place of the product's own.
+PolicyKind Plain();
+// With this much slack in place of the product's own.
 PolicyKind OursWithSlack(uint32_t permille);
+PolicyKind PlainWithSlack(uint32_t permille);
 
 struct Row {
   std::string trace;
@@ -26,17 +28,20 @@ struct Row {
   double physical = 0;  // peak held / peak requested, no limit; recorded traces: as recorded
   double repeated = 0;  // the same over the iteration repeated
   double capacity = 0;  // smallest that completes / peak requested
-  double remaps[kSlacks] = {};  // chunks mapped per steady iteration; below 0: does not complete
-  uint64_t burst = 0;           // most chunks mapped for one request, at no slack
-  double internal = 0;          // (allocated - requested) / allocated, at the peak of requests
-  double external = 0;          // 1 - largest free / all free, then
+  // Chunks mapped per steady iteration at so much above the smallest capacity (with an arena's own
+  // slack: above its smallest at none); below 0: does not complete.
+  double remaps[kSlacks] = {};
+  uint64_t burst = 0;   // most chunks mapped for one request, at no slack
+  double internal = 0;  // (allocated - requested) / allocated, at the peak of requests
+  double external = 0;  // 1 - largest free / all free, then
   bool fixed_shape = false;
   bool recorded = false;
   Bytes recorded_peak = 0;
 };
 
-// All rows of one trace: yardsticks, ours, and offline packing unless it has too many blocks.
-std::vector<Row> Score(const replay::Trace& trace);
+// All rows of one trace whose allocator's name contains `only`: yardsticks, ours, and offline
+// packing unless the trace has too many blocks.
+std::vector<Row> Score(const replay::Trace& trace, const std::string& only);
 
 void PrintHead();
 void PrintRows(const std::vector<Row>& rows);
