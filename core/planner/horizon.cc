@@ -13,7 +13,9 @@ bool Horizon::Build(const Timeline& timeline, Bytes budget) {
   max_.Clear();
   add_.Clear();
   if (!max_.Resize(2 * size_t{leaves_}, 0) || !add_.Resize(2 * size_t{leaves_}, 0)) return false;
-  if (!lag_.Resize(n)) return false;
+  ops_ = n;
+  returning_.Clear();
+  if (!lag_.Resize(size_t{n} * kLevels) || !returning_.Resize(n, 0)) return false;
   for (uint32_t i = 0; i < 2 * n; ++i) {
     max_[leaves_ + i] = static_cast<int64_t>(timeline.floor(i % n));
   }
@@ -28,7 +30,9 @@ bool Horizon::Build(const Timeline& timeline, Bytes budget) {
     for (uint32_t u = timeline.first_use(b); u < timeline.first_use(b + 1); ++u) {
       owner[u] = b;
       const Use& use = timeline.use(u);
-      if (timeline.CanMove(b) && timeline.IsOpen(use)) ++first[use.next % n];
+      if (!timeline.CanMove(b) || !timeline.IsOpen(use)) continue;
+      ++first[use.next % n];
+      returning_[use.next % n] += timeline.buffer(b).bytes;
     }
   }
   uint32_t end = 0;
@@ -46,10 +50,20 @@ bool Horizon::Build(const Timeline& timeline, Bytes budget) {
       Add(from, i, static_cast<int64_t>(timeline.buffer(owner[list[k]]).bytes));
     }
     if (i < n) continue;
-    const uint32_t above = LastAbove(i, limit);
-    lag_[i - n] = above == kNone ? n : std::min(n, i - above - 1);
+    for (uint32_t level = 0; level < kLevels; ++level) {
+      const auto spared = static_cast<int64_t>(returning_[i - n] / kLevels * level);
+      const uint32_t above = LastAbove(i, spared > INT64_MAX - limit ? INT64_MAX : limit + spared);
+      lag_[(i - n) * kLevels + level] = above == kNone ? n : std::min(n, i - above - 1);
+    }
   }
   return true;
+}
+
+Bytes Horizon::Excess(uint32_t use, uint32_t now) const {
+  const uint32_t i = use % ops_;
+  uint32_t level = 0;
+  while (level < kLevels && use - now > lag_[i * kLevels + level]) ++level;
+  return level == kLevels ? returning_[i] : returning_[i] / kLevels * level;
 }
 
 void Horizon::Add(uint32_t from, uint32_t to, int64_t bytes) {

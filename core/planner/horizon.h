@@ -21,16 +21,22 @@ class Horizon {
   [[nodiscard]] bool Build(const Timeline& timeline, Bytes budget);
 
   // Operations counted on through the iterations: whether at `now` all used up to `use` fits.
-  bool Holds(uint32_t use, uint32_t now) const { return use - now <= lag_[use % lag_.size()]; }
+  bool Holds(uint32_t use, uint32_t now) const { return use - now <= lag_[use % ops_ * kLevels]; }
+  // Of what is used at `use`, so much must be away at some operation from `now` on; rounded up to a
+  // step of kLevels in the bytes used there after a window.
+  Bytes Excess(uint32_t use, uint32_t now) const;
 
  private:
+  static constexpr uint32_t kLevels = 8;
   void Add(uint32_t from, uint32_t to, int64_t bytes);  // to slots from .. to - 1
   uint32_t LastAbove(uint32_t end, int64_t limit) const;
 
   uint32_t leaves_ = 0;
   Array<int64_t> max_;  // a tree: of the node's children, plus its own added bytes
   Array<int64_t> add_;
-  Array<uint32_t> lag_;
+  uint32_t ops_ = 1;
+  Array<uint32_t> lag_;     // per operation and level: as long as only so much does not fit
+  Array<Bytes> returning_;  // per operation: bytes of the windows that end there
 };
 
 }  // namespace tidemark::core::planner

@@ -44,6 +44,7 @@ class Planning {
 
   PlanOutcome WithinBudget() {
     if (search_.TryRecipes(Search::recipes()) == Found::kNoMemory) return RefuseMemory(plan_);
+    if (search_.Improve() == Found::kNoMemory) return RefuseMemory(plan_);
     return search_.has_plan() ? Finish() : Cannot();
   }
 

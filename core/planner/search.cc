@@ -55,11 +55,17 @@ Found Search::TryRecipe(uint32_t recipe) {
   options.piece =
       RoundUp(std::max<Bytes>(machine_.device_budget / r.pieces, 1), machine_.chunk_bytes);
   options.waits_out = r.expects_waits && !waits_.empty() ? &waits_ : nullptr;
+  trial_.recipe = recipe;
+  return TrySweep(options);
+}
+
+Found Search::TrySweep(const SweepOptions& options) {
   const Sweep::Result swept = sweep_.Run(timeline_, machine_, options, &draft_);
   if (swept == Sweep::Result::kNoMemory) return Found::kNoMemory;
   if (swept == Sweep::Result::kStuck) draft_.aways.Clear();
-  trial_.recipe = recipe;
-  return TryDraft();
+  const Found found = TryDraft();
+  if (found == Found::kPlan && improved_) best_options_ = options;
+  return found;
 }
 
 Found Search::TryPrevious(const Plan& previous) {
@@ -69,6 +75,7 @@ Found Search::TryPrevious(const Plan& previous) {
 }
 
 Found Search::TryDraft() {
+  improved_ = false;
   DraftResult result = CoverDemand(timeline_, machine_, &draft_);
   if (result == DraftResult::kDone) result = WriteMoves(timeline_, machine_, &draft_, &trial_);
   if (result == DraftResult::kNoMemory) return Found::kNoMemory;
@@ -79,6 +86,7 @@ Found Search::TryDraft() {
   if (has_plan_ && !IsBetter(trial_)) return Found::kPlan;
   std::swap(best_, trial_);
   has_plan_ = true;
+  improved_ = true;
   return waits_.CopyFrom(evaluator_.waits_out()) ? Found::kPlan : Found::kNoMemory;
 }
 

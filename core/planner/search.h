@@ -35,6 +35,10 @@ class Search {
   Found TryRecipes(uint32_t most);
   Found TryRecipe(uint32_t recipe);
 
+  // Tries changes of what leaves first, at random but always the same, as many as the size of the
+  // step allows.
+  Found Improve();
+
   bool has_plan() const { return has_plan_; }
   const Plan& best() const { return best_; }
   // To put another plan in its place.
@@ -46,6 +50,8 @@ class Search {
  private:
   Found TryDraft();
   bool IsBetter(const Plan& plan) const;
+  Found TrySweep(const SweepOptions& options);
+  [[nodiscard]] bool ListOpenWindows();
 
   Timeline timeline_;
   Machine machine_;
@@ -54,8 +60,12 @@ class Search {
   Draft draft_;
   Plan trial_;
   Plan best_;
-  Array<double> waits_;  // for copies out, in the best plan
+  Array<double> waits_;      // for copies out, in the best plan
+  Array<uint32_t> windows_;  // uses before windows that could leave
+  Array<int32_t> shifts_, best_shifts_;
+  SweepOptions best_options_;
   bool has_plan_ = false;
+  bool improved_ = false;  // by the last draft
 };
 
 // Fills plan->decisions: one for each idle window of the step. False: no host memory.

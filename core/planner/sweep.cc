@@ -97,8 +97,8 @@ Sweep::Result Sweep::MakeRoom(uint32_t now, Bytes needed) {
 
 bool Sweep::IsEvictable(const Entry& entry, uint32_t now) const {
   const Piece& piece = pieces_[entry.piece];
-  return piece.where == Where::kDevice && piece.copy != kNone &&
-         next_at_[piece.buffer] == entry.key && entry.key > now;
+  return piece.where == Where::kDevice && piece.copy != kNone && rank_[piece.buffer] == entry.key &&
+         next_at_[piece.buffer] != kNone && next_at_[piece.buffer] > now;
 }
 
 // First what is copied out already and must leave anyway; then what is on its way, soonest done
@@ -136,7 +136,7 @@ Sweep::Result Sweep::EvictOne(uint32_t now) {
       PopHeap<FarthestOnTop>(&dirty_);
       const Piece& piece = pieces_[top.piece];
       if (piece.where != Where::kDevice || piece.copy != kNone ||
-          dirty_key_[piece.buffer] != top.key) {
+          dirty_rank_[piece.buffer] != top.key) {
         continue;
       }
       if (next_at_[piece.buffer] == now || host_used_ + piece.bytes > machine_->host_budget) {
@@ -163,7 +163,7 @@ uint32_t Sweep::TakeEvictable(uint32_t now, uint32_t use) {
   while (!evictable_.empty() && taken == kNone) {
     const Entry top = evictable_[0];
     if (IsEvictable(top, now)) {
-      if (top.key <= use) break;
+      if (top.key <= use || next_at_[pieces_[top.piece].buffer] <= use) break;
       if (IsCopyDone(pieces_[top.piece])) {
         taken = top.piece;
       } else if (!aside_.Append(top)) {
@@ -184,7 +184,7 @@ bool Sweep::PutOut(uint32_t p, uint32_t now) {
   piece.issued = now;
   host_used_ += piece.bytes;
   if (piece.copy == Links::kNoMemoryLeft) return false;
-  return PushHeap<FarthestOnTop>(&evictable_, Entry{next_at_[piece.buffer], p});
+  return PushHeap<FarthestOnTop>(&evictable_, Entry{rank_[piece.buffer], p});
 }
 
 bool Sweep::PutIn(uint32_t p, uint32_t now) {
@@ -240,8 +240,10 @@ bool Sweep::Prefetch(uint32_t now, double horizon) {
     const uint32_t use = next_at_[pieces_[p].buffer];
     const uint32_t record = pieces_[p].record;
     const bool left_just_now = record != kNone && records_[record].release == now;
-    if (left_just_now || !horizon_.Holds(use, now)) return true;
+    const Bytes stays_away = MissingUntil(use, now) - pieces_[p].bytes;
+    if (left_just_now || horizon_.Excess(use, now) > stays_away) return true;
     while (used_ + pieces_[p].bytes > machine_->device_budget) {
+      if (!options_.evicts_to_prefetch) return true;
       const uint32_t victim = TakeEvictable(now, use);
       if (victim == kNone) return !out_of_memory_;
       if (!Evict(victim, now)) return false;
@@ -255,13 +257,16 @@ bool Sweep::CopyOutAhead(uint32_t now, double horizon) {
   while (!dirty_.empty() && links_.TimeToDrain(kOut) < horizon) {
     const Entry top = dirty_[0];
     const Piece& piece = pieces_[top.piece];
-    const bool is_stale = piece.where != Where::kDevice || piece.copy != kNone ||
-                          dirty_key_[piece.buffer] != top.key || top.key <= now ||
-                          horizon_.Holds(top.key, now);
+    const bool is_stale =
+        piece.where != Where::kDevice || piece.copy != kNone ||
+        dirty_rank_[piece.buffer] != top.key || dirty_key_[piece.buffer] <= now ||
+        horizon_.Excess(dirty_key_[piece.buffer], now) <= leaving_[dirty_key_[piece.buffer] % n_];
     if (!is_stale && host_used_ + piece.bytes > machine_->host_budget) return true;
     PopHeap<FarthestOnTop>(&dirty_);
+    if (!is_stale) leaving_[dirty_key_[piece.buffer] % n_] += piece.bytes;
     if (!is_stale && !PutOut(top.piece, now)) return false;
-    if (is_stale && top.key > now && piece.where == Where::kDevice && piece.copy == kNone &&
+    if (is_stale && dirty_rank_[piece.buffer] == top.key && piece.where == Where::kDevice &&
+        piece.copy == kNone &&
         !PushHeap<FarthestOnTop>(&spare_, Entry{spare_key_[piece.buffer], top.piece})) {
       return false;
     }
@@ -312,6 +317,12 @@ bool Sweep::ReturnsInTime(uint32_t p, uint32_t now) const {
   return bytes <= time * options_.spares * machine_->in_rate_duplex / 1e9;
 }
 
+uint32_t Sweep::Shifted(uint32_t at, uint32_t use) const {
+  if (options_.shifts == nullptr) return at;
+  const int64_t rank = int64_t{at} + (*options_.shifts)[use];
+  return rank < 0 ? 0 : static_cast<uint32_t>(rank);
+}
+
 void Sweep::DropCopy(Piece* piece) {
   if (piece->copy == kNone) return;
   piece->copy = kNone;
@@ -323,6 +334,7 @@ void Sweep::RunOp(uint32_t now) {
   for (uint32_t k = timeline_->first_user(i); k < timeline_->first_user(i + 1); ++k) {
     AfterUse(now, timeline_->user(k));
   }
+  leaving_[i] = 0;
   for (uint32_t k = freed_first_[i]; k < freed_first_[i + 1]; ++k) {
     const BufferIndex b = freed_list_[k];
     used_ -= timeline_->buffer(b).bytes;
@@ -336,11 +348,13 @@ void Sweep::AfterUse(uint32_t now, BufferIndex b) {
   const Use& use = timeline_->use(u);
   base_[b] = now - use.op;
   next_at_[b] = use.next == kNone ? kNone : base_[b] + use.next;
+  rank_[b] = next_at_[b] == kNone ? kNone : Shifted(next_at_[b], u);
   next_use_[b] = u + 1;
   if (timeline_->buffer(b).persistent && u + 1 == timeline_->first_use(b + 1)) {
     next_use_[b] = timeline_->first_use(b);
   }
   dirty_key_[b] = aim_[u] == 0 ? kNone : now + aim_[u];
+  dirty_rank_[b] = dirty_key_[b] == kNone ? kNone : Shifted(dirty_key_[b], u);
   spare_key_[b] = spare_aim_[u] == 0 ? kNone : now + spare_aim_[u];
   const bool keeps =
       options_.keeps_copies && (aim_[u] != 0 || (options_.spares > 0 && spare_aim_[u] != 0));
@@ -351,9 +365,9 @@ void Sweep::AfterUse(uint32_t now, BufferIndex b) {
     if (next_at_[b] == kNone) continue;
     bool pushed = true;
     if (piece.copy != kNone) {
-      pushed = PushHeap<FarthestOnTop>(&evictable_, Entry{next_at_[b], p});
+      pushed = PushHeap<FarthestOnTop>(&evictable_, Entry{rank_[b], p});
     } else if (dirty_key_[b] != kNone) {
-      pushed = PushHeap<FarthestOnTop>(&dirty_, Entry{dirty_key_[b], p});
+      pushed = PushHeap<FarthestOnTop>(&dirty_, Entry{dirty_rank_[b], p});
     } else if (spare_key_[b] != kNone) {
       pushed = PushHeap<FarthestOnTop>(&spare_, Entry{spare_key_[b], p});
     }

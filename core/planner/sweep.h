@@ -27,6 +27,9 @@ struct SweepOptions {
   // ("spare" copies); and that is given up rather than wait, as long as the way back fits into this
   // part of the link's time until its use. 0: none of it.
   double spares = 0;
+  bool evicts_to_prefetch = true;  // what is used later makes room for what is used sooner
+  // Per use of the timeline: operations by which the window after it ranks as longer than it is.
+  const Array<int32_t>* shifts = nullptr;
   bool keeps_copies = true;  // for another window of the same content, if the host has room
 };
 
@@ -37,6 +40,8 @@ class Sweep {
   // Fills *draft with one iteration of the steady state as the sweep saw it.
   Result Run(const Timeline& timeline, const Machine& machine, const SweepOptions& options,
              Draft* draft);
+
+  size_t pieces() const { return pieces_.size(); }
 
  private:
   enum class Where : uint8_t { kDevice, kHost, kReturning };
@@ -50,7 +55,7 @@ class Sweep {
     uint32_t back;    // number of its copy in, while returning
     uint32_t record;  // of records_, while away or returning
   };
-  struct Entry {  // of a heap; stale when the key no longer is that of the piece
+  struct Entry {  // of a heap; stale when the key no longer is that of the piece's buffer
     uint32_t key;
     uint32_t piece;
   };
@@ -85,6 +90,7 @@ class Sweep {
   void RunOp(uint32_t now);
   void AfterUse(uint32_t now, BufferIndex b);
 
+  uint32_t Shifted(uint32_t at, uint32_t use) const;
   bool IsEvictable(const Entry& entry, uint32_t now) const;
   bool IsCopyDone(const Piece& piece) const {
     return piece.copy == kOldCopy || links_.IsDone(kOut, piece.copy);
@@ -114,17 +120,20 @@ class Sweep {
   Array<uint32_t> born_first_, born_list_, freed_first_, freed_list_;
   // Per use: operations to the last window, before the content changes, that must leave; 0: none.
   Array<uint32_t> aim_;
-  Array<uint32_t> spare_aim_;  // the same for windows that could leave and help
-  Array<uint32_t> next_use_;   // per buffer: of the timeline
-  Array<uint32_t> next_at_;    // per buffer: its operation, counted on; kNone: none
-  Array<uint32_t> base_;       // per buffer: first operation of the iteration of its last use
-  Array<uint32_t> dirty_key_;  // per buffer: when what is to be copied out is used
-  Array<Entry> evictable_;     // on the device with a copy put or done, farthest next use on top
-  Array<Entry> dirty_;         // on the device without, farthest aim on top
-  Array<uint32_t> spare_key_;  // per buffer: the same of spare copies
-  Array<Entry> spare_;         // on the device without, not in dirty_, farthest aim on top
-  Array<Entry> missing_;       // on the host, soonest next use on top
+  Array<uint32_t> spare_aim_;   // the same for windows that could leave and help
+  Array<uint32_t> next_use_;    // per buffer: of the timeline
+  Array<uint32_t> next_at_;     // per buffer: its operation, counted on; kNone: none
+  Array<uint32_t> base_;        // per buffer: first operation of the iteration of its last use
+  Array<uint32_t> rank_;        // per buffer: next_at_, shifted; what leaves first ranks highest
+  Array<uint32_t> dirty_key_;   // per buffer: when what is to be copied out is used
+  Array<uint32_t> dirty_rank_;  // per buffer: the same, shifted
+  Array<Entry> evictable_;      // on the device with a copy put or done, farthest next use on top
+  Array<Entry> dirty_;          // on the device without, farthest aim on top
+  Array<uint32_t> spare_key_;   // per buffer: the same of spare copies
+  Array<Entry> spare_;          // on the device without, not in dirty_, farthest aim on top
+  Array<Entry> missing_;        // on the host, soonest next use on top
   Array<Entry> aside_;
+  Array<Bytes> leaving_;        // bytes copied out ahead by operation of the use they are for
   Array<Bytes> missing_until_;  // bytes on the host by operation of their next use; a Fenwick tree
   Array<uint32_t> tight_;       // operations before this one, over two iterations, above the budget
   Array<double> time_until_;    // expected time from the iteration's start to each operation

@@ -23,13 +23,15 @@ bool Sweep::Prepare() {
   return horizon_.Build(*timeline_, machine_->device_budget) && CutPieces() && GroupByOp() &&
          aim_.Resize(timeline_->uses()) && spare_aim_.Resize(timeline_->uses()) &&
          next_use_.Resize(buffers) && next_at_.Resize(buffers) && base_.Resize(buffers) &&
-         dirty_key_.Resize(buffers) && spare_key_.Resize(buffers) && ExpectTimes() &&
-         (AimUses(), StartState());
+         dirty_key_.Resize(buffers) && rank_.Resize(buffers) && dirty_rank_.Resize(buffers) &&
+         spare_key_.Resize(buffers) && ExpectTimes() && (AimUses(), StartState());
 }
 
 bool Sweep::ExpectTimes() {
   missing_until_.Clear();
   tight_.Clear();
+  leaving_.Clear();
+  if (!leaving_.Resize(n_, 0)) return false;
   if (!tight_.Resize(2 * size_t{n_} + 1, 0)) return false;
   if (!missing_until_.Resize(n_ + 1, 0) || !time_until_.Resize(n_ + 1)) return false;
   time_until_[0] = 0;
@@ -123,7 +125,8 @@ bool Sweep::StartState() {
     next_use_[b] = timeline_->first_use(b);
     next_at_[b] = is_idle ? kNone : timeline_->use(next_use_[b]).op;
     base_[b] = 0;
-    dirty_key_[b] = spare_key_[b] = kNone;
+    dirty_key_[b] = dirty_rank_[b] = spare_key_[b] = kNone;
+    rank_[b] = next_at_[b];
     if (timeline_->buffer(b).persistent) used_ += timeline_->buffer(b).bytes;
     if (is_idle) continue;
     for (uint32_t p = first_piece_[b]; p < first_piece_[b + 1]; ++p) {
@@ -155,6 +158,7 @@ bool Sweep::StartState() {
     const uint32_t last = timeline_->first_use(piece.buffer + 1) - 1;
     if (aim_[last] == 0) continue;
     dirty_key_[piece.buffer] = timeline_->use(last).op + aim_[last] - n_;
+    dirty_rank_[piece.buffer] = dirty_key_[piece.buffer];
     if (!dirty_.Append({dirty_key_[piece.buffer], entry.piece})) return false;
   }
   aside_.Clear();

@@ -1,0 +1,83 @@
+#include <algorithm>
+
+#include "core/planner/search.h"
+
+namespace tidemark::core::planner {
+namespace {
+
+constexpr uint32_t kMostTrials = 600;
+constexpr uint64_t kWork = 400'000;  // operations, uses and pieces walked through in all trials
+
+// A fixed sequence of numbers that look random (SplitMix64).
+class Dice {
+ public:
+  uint32_t Below(uint32_t sides) {
+    state_ += 0x9e3779b97f4a7c15;
+    uint64_t z = state_;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+    return static_cast<uint32_t>((z ^ (z >> 31)) % sides);
+  }
+
+ private:
+  uint64_t state_ = 0;
+};
+
+int32_t DrawShift(Dice* dice, uint32_t ops) {
+  const auto range = static_cast<int32_t>(ops);
+  switch (dice->Below(4)) {
+    case 0:
+      return 0;
+    case 1:
+      return -4 * range;  // stays if anything else can leave
+    case 2:
+      return 4 * range;
+    default:
+      return static_cast<int32_t>(dice->Below(ops + 1)) - range / 2;
+  }
+}
+
+void DrawOptions(Dice* dice, SweepOptions* options) {
+  constexpr double kSpares[] = {0, 0.5, 0.9, 2};
+  if (dice->Below(6) == 0) options->spares = kSpares[dice->Below(4)];
+  if (dice->Below(6) == 0) options->evicts_to_prefetch = !options->evicts_to_prefetch;
+}
+
+}  // namespace
+
+bool Search::ListOpenWindows() {
+  windows_.Clear();
+  for (BufferIndex b = 0; b < timeline_.buffers(); ++b) {
+    if (!timeline_.CanMove(b)) continue;
+    for (uint32_t u = timeline_.first_use(b); u < timeline_.first_use(b + 1); ++u) {
+      if (timeline_.IsOpen(timeline_.use(u)) && !windows_.Append(u)) return false;
+    }
+  }
+  shifts_.Clear();
+  best_shifts_.Clear();
+  return shifts_.Resize(timeline_.uses(), 0) && best_shifts_.Resize(timeline_.uses(), 0);
+}
+
+Found Search::Improve() {
+  if (!has_plan_) return Found::kNothing;
+  if (!ListOpenWindows()) return Found::kNoMemory;
+  if (windows_.empty()) return Found::kPlan;
+  const uint64_t work = timeline_.ops() + timeline_.uses() + sweep_.pieces();
+  const auto trials = static_cast<uint32_t>(std::min<uint64_t>(kMostTrials, kWork / work));
+  Dice dice;
+  for (uint32_t t = 0; t < trials && best_.step_time > timeline_.ideal(); ++t) {
+    if (!shifts_.CopyFrom(best_shifts_)) return Found::kNoMemory;
+    SweepOptions options = best_options_;
+    DrawOptions(&dice, &options);
+    for (uint32_t k = 1 + dice.Below(3); k-- > 0;) {
+      const uint32_t window = windows_[dice.Below(static_cast<uint32_t>(windows_.size()))];
+      shifts_[window] = DrawShift(&dice, timeline_.ops());
+    }
+    options.shifts = &shifts_;
+    if (TrySweep(options) == Found::kNoMemory) return Found::kNoMemory;
+    if (improved_ && !best_shifts_.CopyFrom(shifts_)) return Found::kNoMemory;
+  }
+  return Found::kPlan;
+}
+
+}  // namespace tidemark::core::planner
