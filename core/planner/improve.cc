@@ -6,7 +6,7 @@ namespace tidemark::core::planner {
 namespace {
 
 constexpr uint32_t kMostTrials = 600;
-constexpr uint64_t kWork = 400'000;  // operations, uses and pieces walked through in all trials
+constexpr uint64_t kWork = 120'000;  // operations, uses and pieces walked through in all trials
 
 // A fixed sequence of numbers that look random (SplitMix64).
 class Dice {
