@@ -518,23 +518,39 @@ Bytes LivePeak(const Step& step, OpIndex* at) {
 }
 
 Bytes WorkingSetFloor(const Step& step, const Machine& machine) {
-  auto stays = [&](const core::StepBuffer& b) { return !b.movable || b.bytes < machine.min_bytes; };
-  std::vector<int64_t> change(step.ops.size() + 1, 0);
-  int64_t fixed = 0, floor = 0;
-  for (const core::StepBuffer& b : step.buffers) {
-    if (!stays(b)) continue;
-    const auto bytes = static_cast<int64_t>(b.bytes);
-    fixed += b.persistent ? bytes : 0;
-    change[b.persistent ? step.ops.size() : b.born] += bytes;
-    change[b.persistent ? step.ops.size() : b.freed + 1] -= bytes;
-  }
-  for (OpIndex i = 0; i < step.ops.size(); ++i) {
-    fixed += change[i];
-    int64_t used = fixed;
+  const size_t n = step.ops.size();
+  std::vector<std::vector<BufferIndex>> needed(n);
+  for (OpIndex i = 0; i < n; ++i) {
     const core::StepOp& op = step.ops[i];
     for (uint32_t a = op.first_access; a < op.first_access + op.access_count; ++a) {
-      const core::StepBuffer& b = step.buffers[step.accesses[a].buffer];
-      used += stays(b) ? 0 : static_cast<int64_t>(b.bytes);
+      needed[i].push_back(step.accesses[a].buffer);
+    }
+  }
+  std::vector<int64_t> change(n + 1, 0);
+  int64_t fixed = 0, floor = 0;
+  for (BufferIndex b = 0; b < step.buffers.size(); ++b) {
+    const core::StepBuffer& buffer = step.buffers[b];
+    const auto bytes = static_cast<int64_t>(buffer.bytes);
+    const bool stays = !buffer.movable || buffer.bytes < machine.min_bytes;
+    if (stays && buffer.persistent) fixed += bytes;
+    if (buffer.persistent) continue;
+    if (stays) {
+      change[buffer.born] += bytes;
+      change[buffer.freed + 1] -= bytes;
+    } else {
+      needed[buffer.born].push_back(b);
+      needed[buffer.freed].push_back(b);
+    }
+  }
+  for (OpIndex i = 0; i < n; ++i) {
+    fixed += change[i];
+    std::sort(needed[i].begin(), needed[i].end());
+    needed[i].erase(std::unique(needed[i].begin(), needed[i].end()), needed[i].end());
+    int64_t used = fixed;
+    for (BufferIndex b : needed[i]) {
+      const core::StepBuffer& buffer = step.buffers[b];
+      const bool stays = !buffer.movable || buffer.bytes < machine.min_bytes;
+      used += stays ? 0 : static_cast<int64_t>(buffer.bytes);
     }
     floor = std::max(floor, used);
   }

@@ -79,7 +79,8 @@ Simulation Simulate(const core::Step& step, const core::Machine& machine, const 
 
 // The most bytes alive at once when nothing leaves the device, and the operation where that is.
 core::Bytes LivePeak(const core::Step& step, core::OpIndex* at = nullptr);
-// The largest single operation's working set plus what cannot move: no budget below it can do.
+// The largest single operation's working set (what it uses, and what is born before or freed after
+// it) plus what cannot move: no budget below it can do.
 core::Bytes WorkingSetFloor(const core::Step& step, const core::Machine& machine);
 
 }  // namespace tidemark::steps
