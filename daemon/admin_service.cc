@@ -26,8 +26,8 @@ grpc::Status AnswerMove(absl::string_view what, const v1::MoveRequest& request,
   if (!accepted.ok()) return ToGrpc(accepted.status());
   response->set_accepted_bytes(*accepted);
   std::string sentence =
-      absl::StrCat("Job ", request.job_id(), " was asked to ", what, " ", *accepted,
-                   " bytes; it acts at its next launch or allocation.");
+      absl::StrCat("Job ", request.job_id(), " was asked to ", what, " ", ReadableBytes(*accepted),
+                   "; it acts at its next launch or allocation.");
   if (*accepted < request.bytes()) {
     absl::StrAppend(&sentence, " That is all it can move.");
   }

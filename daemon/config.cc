@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "daemon/settings.h"
+#include "proto/address.h"
 
 namespace tidemark::daemon {
 namespace {
@@ -118,20 +119,18 @@ Environment ProcessEnvironment() {
   };
 }
 
-Config DefaultConfig(bool for_root, const Environment& environment) {
+Config DefaultConfig(uid_t uid, const Environment& environment) {
   Config config;
-  std::string runtime = "/run/tidemark";
+  const std::string runtime = environment("XDG_RUNTIME_DIR").value_or("");
+  const proto::SocketFolders folders(uid, runtime.c_str());
   config.state_dir = "/var/lib/tidemark";
-  if (!for_root) {
-    const std::string home = environment("HOME").value_or("/tmp");
-    runtime = absl::StrCat(
-        environment("XDG_RUNTIME_DIR").value_or(absl::StrCat("/tmp/tidemark-", getuid())),
-        "/tidemark");
+  if (uid != 0) {
+    const std::string home = environment("HOME").value_or(absl::StrCat("/tmp/tidemark-", uid));
     config.state_dir = absl::StrCat(
         environment("XDG_STATE_HOME").value_or(absl::StrCat(home, "/.local/state")), "/tidemark");
   }
-  config.socket = runtime + "/tidemarkd.sock";
-  config.admin.listen = absl::StrCat("unix:", runtime, "/admin.sock");
+  config.socket = absl::StrCat(folders[0], proto::kJobSocket);
+  config.admin.listen = absl::StrCat("unix:", folders[0], proto::kAdminSocket);
   config.metrics_listen = "127.0.0.1:9877";
   return config;
 }
@@ -158,9 +157,9 @@ absl::Status ApplyConfigText(absl::string_view text, Config* config) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<Config> LoadConfig(const CommandLine& line, bool for_root,
+absl::StatusOr<Config> LoadConfig(const CommandLine& line, uid_t uid,
                                   const Environment& environment) {
-  Config config = DefaultConfig(for_root, environment);
+  Config config = DefaultConfig(uid, environment);
   if (!line.config_file.empty()) {
     if (absl::Status status = ApplyFile(line.config_file, &config); !status.ok()) return status;
   }

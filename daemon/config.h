@@ -38,7 +38,7 @@ Environment ProcessEnvironment();
 
 // Where things are when nobody says: under /run and /var/lib for root, else in the user's own
 // runtime and state folders.
-Config DefaultConfig(bool for_root, const Environment& environment);
+Config DefaultConfig(uid_t uid, const Environment& environment);
 
 struct CommandLine {
   enum class Action { kServe, kCheck, kPrint, kHelp, kVersion };
@@ -52,7 +52,7 @@ absl::StatusOr<CommandLine> ParseCommandLine(const std::vector<std::string>& arg
                                              const Environment& environment);
 
 // Defaults, then the file, then variables, then flags. InvalidArgument names where and which.
-absl::StatusOr<Config> LoadConfig(const CommandLine& line, bool for_root,
+absl::StatusOr<Config> LoadConfig(const CommandLine& line, uid_t uid,
                                   const Environment& environment);
 
 // "key = value" lines with # comments; InvalidArgument names the line.

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -130,7 +131,7 @@ void WarnOfMemlock(const NodeSnapshot& node) {
 
 void Reload(const CommandLine& line, Config* config, Broker* broker) {
   const Environment environment = ProcessEnvironment();
-  absl::StatusOr<Config> loaded = LoadConfig(line, geteuid() == 0, environment);
+  absl::StatusOr<Config> loaded = LoadConfig(line, geteuid(), environment);
   if (!loaded.ok()) {
     const std::string sentence =
         absl::StrCat("reload refused, nothing changed: ", loaded.status().message());
@@ -149,6 +150,19 @@ void Reload(const CommandLine& line, Config* config, Broker* broker) {
 
 std::string FolderOf(const std::string& path) { return path.substr(0, path.rfind('/')); }
 
+// Whoever owns the folder can put a socket of theirs in the place of ours.
+absl::Status CheckFolderOwner(const std::string& folder) {
+  struct stat facts = {};
+  if (stat(folder.c_str(), &facts) != 0) {
+    return absl::ErrnoToStatus(errno, absl::StrCat("looking at the folder ", folder));
+  }
+  if (facts.st_uid == 0 || facts.st_uid == geteuid()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("the folder ", folder, " belongs to user ", facts.st_uid,
+                   ", who could put another socket in the place of ours; name a folder of user ",
+                   geteuid(), " or of root with --socket and --admin_listen"));
+}
+
 absl::Status MakeSocketFolders(const Config& config) {
   std::vector<std::string> paths = {config.socket};
   const std::string& admin = config.admin.listen;
@@ -158,6 +172,7 @@ absl::Status MakeSocketFolders(const Config& config) {
     const std::string folder = FolderOf(path);
     if (folder.empty()) continue;
     if (absl::Status status = MakeFolders(folder, 0755); !status.ok()) return status;
+    if (absl::Status status = CheckFolderOwner(folder); !status.ok()) return status;
   }
   return absl::OkStatus();
 }
@@ -210,10 +225,10 @@ int Fail(const absl::Status& status, int code) {
 
 int Main(const std::vector<std::string>& arguments) {
   const Environment environment = ProcessEnvironment();
-  const bool for_root = geteuid() == 0;
+  const uid_t uid = geteuid();
   absl::StatusOr<CommandLine> line = ParseCommandLine(arguments, environment);
   if (!line.ok()) return Fail(line.status(), kExitBadSettings);
-  const Config defaults = DefaultConfig(for_root, environment);
+  const Config defaults = DefaultConfig(uid, environment);
   if (line->action == CommandLine::Action::kHelp) {
     std::fputs(HelpText(defaults).c_str(), stdout);
     return 0;
@@ -222,7 +237,7 @@ int Main(const std::vector<std::string>& arguments) {
     std::printf("tidemarkd %s, wire version %d\n", TIDEMARK_VERSION, TM_WIRE_VERSION);
     return 0;
   }
-  absl::StatusOr<Config> config = LoadConfig(*line, for_root, environment);
+  absl::StatusOr<Config> config = LoadConfig(*line, uid, environment);
   if (!config.ok()) return Fail(config.status(), kExitBadSettings);
   if (line->action == CommandLine::Action::kPrint) {
     std::fputs(ConfigText(*config, defaults).c_str(), stdout);

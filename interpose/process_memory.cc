@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include "interpose/log.h"
 #include "interpose/manager.h"
 #include "interpose/options.h"
+#include "proto/address.h"
 
 namespace tidemark::interpose {
 
@@ -66,6 +68,19 @@ JobDescription Describe(const kernels::Driver& driver, const Options& options, i
   return job;
 }
 
+void AttachTo(const char* socket, const JobDescription& job, Session* session) {
+  if (strcmp(socket, "auto") != 0) {
+    session->Attach(socket, job);
+    return;
+  }
+  const proto::SocketFolders folders(geteuid(), getenv("XDG_RUNTIME_DIR"));
+  for (int i = 0; i < folders.size(); ++i) {
+    char path[proto::kFolderBytes + sizeof(proto::kJobSocket)];
+    Format(path, sizeof(path), "%s%s", folders[i], proto::kJobSocket);
+    if (session->Attach(path, job)) return;
+  }
+}
+
 bool StartDevice(ProcessMemory* process, const Options& options, int device) {
   auto* memory = new (std::nothrow) DeviceMemory;
   if (memory == nullptr || !memory->Init(process->driver, device, &process->session)) {
@@ -91,7 +106,7 @@ void ManagerStart(const Guard&, const kernels::Driver& driver) {
   if (process == nullptr) return;
   process->driver = &driver;
   process->device_count = count;
-  process->session.Attach(options.socket, Describe(driver, options, count));
+  AttachTo(options.socket, Describe(driver, options, count), &process->session);
   int started = 0;
   for (int i = 0; i < count; ++i) started += StartDevice(process, options, i) ? 1 : 0;
   if (started == 0) {

@@ -12,6 +12,8 @@
 #include <unistd.h>
 
 #include "interpose/log.h"
+#include "proto/address.h"
+#include "proto/datagram.h"
 
 namespace tidemark::interpose {
 namespace {
@@ -114,7 +116,8 @@ bool Session::Connect() {
   memcpy(address.sun_path, path_, sizeof(path_));
   socket_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (socket_ < 0) return false;
-  if (connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0) {
+  if (connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) != 0 ||
+      !Believed()) {
     close(socket_);
     socket_ = -1;
     return false;
@@ -125,6 +128,20 @@ bool Session::Connect() {
   }
   retry_pause_ns_ = 0;
   return true;
+}
+
+// A daemon gets to see every byte that leaves the device.
+bool Session::Believed() {
+  uid_t peer = 0;
+  if (proto::MayServe(socket_, path_, &peer)) return true;
+  if (!told_) {
+    Warn(
+        "the process that listens on %s is of user %u, neither root nor this job's; running "
+        "without a daemon",
+        path_, peer);
+  }
+  told_ = true;
+  return false;
 }
 
 void Session::Close() {
@@ -235,24 +252,13 @@ bool Session::Receive(uint32_t sequence, int64_t deadline_ns, Reply* reply) {
     if (left_ms <= 0) return false;
     pollfd wait = {socket_, POLLIN, 0};
     if (poll(&wait, 1, static_cast<int>(left_ms)) <= 0) continue;
-    iovec piece = {reply->bytes, sizeof(reply->bytes)};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * TM_WIRE_MAX_FDS)];
-    msghdr message = {};
-    message.msg_iov = &piece;
-    message.msg_iovlen = 1;
-    message.msg_control = control;
-    message.msg_controllen = sizeof(control);
-    const ssize_t got = recvmsg(socket_, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
-    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-    for (cmsghdr* part = got > 0 ? CMSG_FIRSTHDR(&message) : nullptr; part != nullptr;
-         part = CMSG_NXTHDR(&message, part)) {
-      if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_RIGHTS) continue;
-      const size_t bytes = part->cmsg_len - CMSG_LEN(0);
-      memcpy(reply->fds, CMSG_DATA(part), bytes);
-      reply->fd_count = static_cast<uint32_t>(bytes / sizeof(int));
-    }
-    const bool whole = got >= static_cast<ssize_t>(sizeof(tm_wire_header)) &&
-                       (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) == 0 &&
+    proto::ReceivedFds received;
+    const ssize_t got = proto::ReceiveDatagram(socket_, reply->bytes, sizeof(reply->bytes),
+                                               MSG_DONTWAIT, &received);
+    if (got < 0 && errno == EAGAIN) continue;
+    memcpy(reply->fds, received.fds, received.count * sizeof(int));
+    reply->fd_count = received.count;
+    const bool whole = got >= static_cast<ssize_t>(sizeof(tm_wire_header)) && !received.truncated &&
                        reply->header.magic == TM_WIRE_MAGIC && reply->header.size == got &&
                        reply->header.version == TM_WIRE_VERSION &&
                        reply->header.sequence == sequence;

@@ -91,6 +91,7 @@ class Session {
  private:
   struct Reply;
   bool Connect();
+  bool Believed();
   bool Hello();
   bool AdoptAll();
   bool AdoptList(uint32_t device, Place place);

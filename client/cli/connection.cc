@@ -3,6 +3,7 @@
 #include "client/cli/connection.h"
 
 #include <google/protobuf/util/json_util.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -13,17 +14,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "client/cli/sockets.h"
+#include "proto/address.h"
 
 namespace tidemark::client {
 namespace {
-
-// Where tidemarkd puts its sockets by default; the same rule as in daemon/config.cc.
-std::string RuntimeFolder() {
-  if (geteuid() == 0) return "/run/tidemark";
-  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  if (runtime != nullptr && *runtime != '\0') return absl::StrCat(runtime, "/tidemark");
-  return absl::StrCat("/tmp/tidemark-", getuid(), "/tidemark");
-}
 
 struct TlsFile {
   const char* flag;
@@ -54,6 +49,13 @@ std::string MissingForTcp(const Invocation& call) {
   return "";
 }
 
+// Where else a daemon was looked for when nobody named an address.
+std::string NorTheNodes(const Invocation& call) {
+  const std::string node = absl::StrCat("unix:", proto::kSystemFolder, proto::kAdminSocket);
+  const bool named = call.has("--admin") || std::getenv("TIDEMARK_ADMIN") != nullptr;
+  return named || AdminAddress(call) == node ? "" : absl::StrCat(", nor on ", node);
+}
+
 std::shared_ptr<grpc::ChannelCredentials> Credentials(const Invocation& call) {
   if (absl::StartsWith(AdminAddress(call), "unix:")) return grpc::InsecureChannelCredentials();
   grpc::SslCredentialsOptions tls;
@@ -69,13 +71,19 @@ std::string AdminAddress(const Invocation& call) {
   std::string address = call.value("--admin");
   const char* variable = std::getenv("TIDEMARK_ADMIN");
   if (address.empty() && variable != nullptr) address = variable;
-  if (address.empty()) address = absl::StrCat("unix:", RuntimeFolder(), "/admin.sock");
+  if (address.empty()) address = absl::StrCat("unix:", AdminSocket());
   if (absl::StartsWith(address, "/")) return absl::StrCat("unix:", address);
   if (absl::StartsWith(address, "tcp:")) return address.substr(4);
   return address;
 }
 
-std::string DefaultSocket() { return absl::StrCat(RuntimeFolder(), "/tidemarkd.sock"); }
+std::string WhyBarred(const std::string& address) {
+  const std::string path = address.substr(0, 5) == "unix:" ? address.substr(5) : "";
+  if (Knock(path, SOCK_STREAM) != Door::kBarred) return "";
+  return absl::StrCat("user ", geteuid(), " may not use tidemarkd's admin socket ", path,
+                      "; ask its owner to name a group of yours in admin_group (jobs need only "
+                      "allow_uids)");
+}
 
 std::unique_ptr<v1::Admin::Stub> Connect(const Invocation& call) {
   const std::string address = AdminAddress(call);
@@ -98,12 +106,17 @@ int Report(const Invocation& call, const grpc::Status& status) {
   const bool unreachable = !missing.empty() ||
                            status.error_code() == grpc::StatusCode::UNAVAILABLE ||
                            status.error_code() == grpc::StatusCode::DEADLINE_EXCEEDED;
+  if (const std::string barred = WhyBarred(AdminAddress(call)); unreachable && !barred.empty()) {
+    absl::FPrintF(stderr, "tidemark: %s\n", barred);
+    return kFailed;
+  }
   if (unreachable) {
-    absl::FPrintF(stderr,
-                  "tidemark: tidemarkd does not answer on %s%s; start it, or name its address with "
-                  "--admin or "
-                  "$TIDEMARK_ADMIN (`tidemark doctor` looks for the cause)\n",
-                  AdminAddress(call), missing);
+    absl::FPrintF(
+        stderr,
+        "tidemark: tidemarkd does not answer on %s%s%s; start it, or name its address with "
+        "--admin or "
+        "$TIDEMARK_ADMIN (`tidemark doctor` looks for the cause)\n",
+        AdminAddress(call), NorTheNodes(call), missing);
     return kUnreachable;
   }
   absl::FPrintF(stderr, "tidemark: %s\n", status.error_message());

@@ -14,10 +14,10 @@
 
 namespace tidemark::client {
 
-// --admin, else $TIDEMARK_ADMIN, else the default of this user's tidemarkd.
+// --admin, else $TIDEMARK_ADMIN, else this user's tidemarkd, else the node's.
 std::string AdminAddress(const Invocation& call);
-// The default job socket of this user's tidemarkd.
-std::string DefaultSocket();
+// The sentence on a Unix socket whose permissions keep this user out; "" for any other address.
+std::string WhyBarred(const std::string& address);
 
 std::unique_ptr<v1::Admin::Stub> Connect(const Invocation& call);
 

@@ -65,6 +65,7 @@ Finding Devices(const Facts& facts) {
 }
 
 Finding Daemon(const Facts& facts) {
+  if (!facts.admin_barred.empty()) return Warning(facts.admin_barred);
   if (!facts.daemon_answers) {
     return Warning(absl::StrCat("tidemarkd does not answer on ", facts.admin_address,
                                 "; jobs run standalone, each "

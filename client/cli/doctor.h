@@ -20,6 +20,7 @@ struct Facts {
   int devices_with_vmm = 0;       // virtual memory management and file descriptor handles
   int devices_with_host_vmm = 0;  // VMM of host memory
   std::string admin_address;
+  std::string admin_barred;  // the sentence, when permissions keep this user out
   bool daemon_answers = false;
   std::string daemon_version;
   std::string own_version;

@@ -56,6 +56,7 @@ void AskDriver(Facts* facts) {
 
 void AskDaemon(const Invocation& call, Facts* facts) {
   facts->admin_address = AdminAddress(call);
+  facts->admin_barred = WhyBarred(facts->admin_address);
   v1::GetVersionResponse version;
   const grpc::Status status =
       Connect(call)->GetVersion(Deadline(absl::Seconds(2)).get(), {}, &version);

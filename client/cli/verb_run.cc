@@ -5,16 +5,17 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/connection.h"
 #include "client/cli/install.h"
+#include "client/cli/sockets.h"
 #include "client/cli/text.h"
 #include "client/cli/verb.h"
 
@@ -53,30 +54,38 @@ std::string PassBytes(const Invocation& call, const char* flag, const char* vari
   return wrong;
 }
 
-bool Accepts(const std::string& path) {
-  sockaddr_un address = {};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path) return false;
-  memcpy(address.sun_path, path.c_str(), path.size() + 1);
-  const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-  if (fd < 0) return false;
-  const bool accepted = connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
-  close(fd);
-  return accepted;
-}
-
-void ChooseSocket(const Invocation& call) {
+// Which daemon the job will find; without flag and variable it looks by itself, as JobSocket does.
+// Returns whether there is one.
+bool ChooseSocket(const Invocation& call) {
   if (call.has("--standalone")) {
     setenv("TIDEMARK_SOCKET", "", 1);
-    return;
+    return false;
   }
   std::string socket = call.value("--socket", Environment("TIDEMARK_SOCKET"));
-  if (socket.empty()) socket = DefaultSocket();
-  setenv("TIDEMARK_SOCKET", socket.c_str(), 1);
-  if (!Accepts(socket)) {
-    absl::FPrintF(stderr, "tidemark: no tidemarkd on %s; the job runs standalone, within %s\n",
-                  socket, call.has("--budget") ? "its budget" : "the whole device");
+  if (!socket.empty()) setenv("TIDEMARK_SOCKET", socket.c_str(), 1);
+  if (socket.empty() || socket == "auto") {
+    unsetenv("TIDEMARK_SOCKET");
+    socket = JobSocket();
   }
+  const Door door = Knock(socket, SOCK_SEQPACKET);
+  if (door == Door::kOpen) return true;
+  const char* why = door == Door::kForeign  ? "neither root nor this user listens on"
+                    : door == Door::kBarred ? "this user may not use"
+                                            : "no tidemarkd on";
+  absl::FPrintF(stderr, "tidemark: %s %s; the job runs standalone, within %s\n", why, socket,
+                call.has("--budget") ? "its budget" : "the whole device");
+  return false;
+}
+
+// The job's pid for scripts that will signal it; complete when the file is there. Returns the
+// sentence on what is wrong, or "".
+std::string WritePid(const std::string& path, pid_t pid) {
+  const std::string fresh = path + ".new";
+  FILE* file = fopen(fresh.c_str(), "we");
+  bool written = file != nullptr && fprintf(file, "%d\n", pid) > 0;
+  if (file != nullptr) written = fclose(file) == 0 && written;
+  if (written && rename(fresh.c_str(), path.c_str()) == 0) return "";
+  return absl::StrCat("cannot write --pid-file '", path, "': ", strerror(errno));
 }
 
 // Fills the job's environment; returns the sentence on what is wrong, or "".
@@ -126,7 +135,7 @@ int Wait(pid_t child) {
 
 int RunJob(const Invocation& call) {
   if (std::string wrong = Prepare(call); !wrong.empty()) return Complain(wrong, kUsage);
-  ChooseSocket(call);
+  const bool attached = ChooseSocket(call);
   fflush(stdout);
   const pid_t child = fork();
   if (child < 0)
@@ -134,9 +143,15 @@ int RunJob(const Invocation& call) {
   if (child == 0) Execute(call.arguments);
   g_child = child;
   for (int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2}) ::signal(signal, Forward);
+  if (call.has("--pid-file")) {
+    // The job is not at fault and runs on.
+    if (std::string wrong = WritePid(call.value("--pid-file"), child); !wrong.empty())
+      Complain(wrong, kFailed);
+  }
   const int status = Wait(child);
-  const char* next = status == 0 ? "tidemark events" : "tidemark doctor";
-  absl::FPrintF(stderr, "tidemark: %s ended with %d; next: %s\n", call.arguments[0], status, next);
+  const char* next = status == 0 && attached ? "tidemark events" : "tidemark doctor";
+  absl::FPrintF(stderr, "tidemark: %s (pid %d) ended with %d; next: %s\n", call.arguments[0], child,
+                status, next);
   return status;
 }
 
@@ -157,7 +172,9 @@ const Verb kRun = {
      {"--host-budget", Takes::kValue, "BYTES", "the policy's",
       "host memory for what left the device"},
      {"--job", Takes::kValue, "NAME", "the program's name", "name in jobs, metrics and policy"},
-     {"--socket", Takes::kValue, "PATH", "this user's tidemarkd", "tidemarkd's socket for jobs"},
+     {"--socket", Takes::kValue, "PATH", "this user's tidemarkd, else the node's",
+      "tidemarkd's socket for jobs"},
+     {"--pid-file", Takes::kValue, "FILE", "", "write the job's process id to FILE at its start"},
      {"--standalone", Takes::kNothing, "", "", "without tidemarkd"},
      {"--simgpu", Takes::kOptionalValue, "SPEC", "",
       "on the software GPU; SPEC as in simgpu/README.md"}},

@@ -1,5 +1,6 @@
 // `tidemark version`: this command's, and the running daemon's. Threads: one.
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "client/cli/connection.h"
 #include "client/cli/verb.h"
@@ -18,7 +19,10 @@ int Version(const Invocation& call) {
   }
   absl::PrintF("tidemark %s\n", TIDEMARK_VERSION);
   if (!status.ok()) {
-    absl::PrintF("tidemarkd does not answer on %s\n", AdminAddress(call));
+    const std::string barred = WhyBarred(AdminAddress(call));
+    absl::PrintF("%s\n", !barred.empty()
+                             ? barred
+                             : absl::StrCat("tidemarkd does not answer on ", AdminAddress(call)));
     return kOk;
   }
   absl::PrintF("tidemarkd %s, wire %d, driver %s (CUDA %d.%d)\n", daemon.version(),

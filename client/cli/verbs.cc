@@ -89,7 +89,7 @@ const std::vector<Flag>& GlobalFlags() {
       {"--format", Takes::kValue, "text|json", "text", "how data is printed"},
       {"--admin", Takes::kValue, "ADDRESS", "",
        "tidemarkd's admin address, unix:PATH or HOST:PORT; else "
-       "$TIDEMARK_ADMIN, else where tidemarkd of this user listens"},
+       "$TIDEMARK_ADMIN, else where this user's tidemarkd listens, else the node's"},
       {"--tls-ca", Takes::kValue, "FILE", "$TIDEMARK_TLS_CA",
        "for an admin address over TCP: who signed tidemarkd's certificate"},
       {"--tls-certificate", Takes::kValue, "FILE", "$TIDEMARK_TLS_CERTIFICATE",

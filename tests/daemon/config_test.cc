@@ -25,7 +25,7 @@ absl::StatusOr<Config> Load(const std::vector<std::string>& arguments,
                             const Environment& environment = kBare) {
   const absl::StatusOr<CommandLine> line = ParseCommandLine(arguments, environment);
   if (!line.ok()) return line.status();
-  return LoadConfig(*line, true, environment);
+  return LoadConfig(*line, 0, environment);
 }
 
 TEST(Config, PrefersFlagOverVariableOverFileOverDefault) {
@@ -80,7 +80,7 @@ TEST(Config, PrintsAFileThatItReadsBack) {
   const auto config = Load({"--allow_uids", "7 9", "--device_reserve_bytes", "3GiB", "--libcuda",
                             "/opt/cuda#13/libcuda.so.1", "--metrics_listen", ""});
   ASSERT_TRUE(config.ok()) << config.status();
-  const Config defaults = DefaultConfig(true, kBare);
+  const Config defaults = DefaultConfig(0, kBare);
   const std::string text = ConfigText(*config, defaults);
   Config read = defaults;
   ASSERT_TRUE(ApplyConfigText(text, &read).ok());
@@ -90,25 +90,25 @@ TEST(Config, PrintsAFileThatItReadsBack) {
 }
 
 TEST(Config, IsDeployedAsTheTableWritesIt) {
-  const Config defaults = DefaultConfig(true, kBare);
+  const Config defaults = DefaultConfig(0, kBare);
   EXPECT_EQ(ReadFile(TIDEMARK_DEPLOYED_CONFIG), ConfigText(defaults, defaults))
       << "write it anew as root: tidemarkd --print-config > deploy/tidemarkd.conf";
 }
 
 TEST(Config, IsExplainedByHelp) {
-  ExpectGolden("tidemarkd_help.txt", HelpText(DefaultConfig(true, kBare)));
+  ExpectGolden("tidemarkd_help.txt", HelpText(DefaultConfig(0, kBare)));
 }
 
 TEST(Config, PutsAUsersFilesIntoTheUsersFolders) {
   const Config config =
-      DefaultConfig(false, Variables({{"XDG_RUNTIME_DIR", "/run/user/7"}, {"HOME", "/home/bob"}}));
+      DefaultConfig(7, Variables({{"XDG_RUNTIME_DIR", "/run/user/7"}, {"HOME", "/home/bob"}}));
   EXPECT_EQ(config.socket, "/run/user/7/tidemark/tidemarkd.sock");
   EXPECT_EQ(config.state_dir, "/home/bob/.local/state/tidemark");
   EXPECT_EQ(config.admin.listen, "unix:/run/user/7/tidemark/admin.sock");
 }
 
 TEST(Config, NamesWhatOnlyARestartChanges) {
-  Config running = DefaultConfig(true, kBare);
+  Config running = DefaultConfig(0, kBare);
   Config loaded = running;
   loaded.broker.max_jobs = 5;
   loaded.socket = "/elsewhere";

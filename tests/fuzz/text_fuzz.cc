@@ -26,7 +26,7 @@ void Policies(const std::string& text) {
 
 void Settings(const std::string& text) {
   const Environment none = [](const std::string&) { return std::nullopt; };
-  const Config defaults = DefaultConfig(true, none);
+  const Config defaults = DefaultConfig(0, none);
   Config config = defaults;
   if (!ApplyConfigText(text, &config).ok()) return;
   const std::string written = ConfigText(config, defaults);

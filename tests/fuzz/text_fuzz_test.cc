@@ -21,7 +21,7 @@ std::string Uncommented(std::string text) {
 }
 
 TEST(TextFuzz, NoMutationOfATextIsMisread) {
-  const Config defaults = DefaultConfig(true, [](const std::string&) { return std::nullopt; });
+  const Config defaults = DefaultConfig(0, [](const std::string&) { return std::nullopt; });
   const std::string seeds[] = {FormatPolicy(DefaultPolicy()),
                                Uncommented(ConfigText(defaults, defaults)), "16 MiB"};
   std::mt19937 random(7);

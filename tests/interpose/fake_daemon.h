@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "core/units.h"
+#include "proto/datagram.h"
 #include "proto/wire.h"
 #include "tests/interpose/counted_driver.h"
 
@@ -149,21 +150,7 @@ class FakeDaemon {
   static void Send(int client, const tm_wire_header& request, uint16_t type, T* reply,
                    const std::vector<int>& fds) {
     reply->header = {TM_WIRE_MAGIC, TM_WIRE_VERSION, type, sizeof(T), request.sequence};
-    iovec piece = {reply, sizeof(T)};
-    alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int) * TM_WIRE_MAX_FDS)] = {};
-    msghdr message = {};
-    message.msg_iov = &piece;
-    message.msg_iovlen = 1;
-    if (!fds.empty()) {
-      message.msg_control = control;
-      message.msg_controllen = CMSG_SPACE(sizeof(int) * fds.size());
-      cmsghdr* part = CMSG_FIRSTHDR(&message);
-      part->cmsg_level = SOL_SOCKET;
-      part->cmsg_type = SCM_RIGHTS;
-      part->cmsg_len = CMSG_LEN(sizeof(int) * fds.size());
-      memcpy(CMSG_DATA(part), fds.data(), sizeof(int) * fds.size());
-    }
-    sendmsg(client, &message, MSG_NOSIGNAL);
+    proto::SendDatagram(client, reply, sizeof(T), fds.data(), static_cast<uint32_t>(fds.size()));
   }
 
   std::string folder_, path_;

@@ -52,7 +52,7 @@ TEST(OptionsTest, DefaultsNeedNoEnvironment) {
   EXPECT_EQ(Parse(&options), "");
   EXPECT_FALSE(options.disable);
   EXPECT_FALSE(options.budget.given);
-  EXPECT_STREQ(options.socket, "/run/tidemark/tidemarkd.sock");
+  EXPECT_STREQ(options.socket, "auto");
 }
 
 TEST(OptionsTest, BadValueIsNamedWithWhatIsAccepted) {

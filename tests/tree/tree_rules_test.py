@@ -16,7 +16,7 @@ MAY_INCLUDE = {
     "core": set(),
     "proto": set(),
     "kernels": set(),
-    "interpose": {"core", "kernels", "proto/wire.h"},
+    "interpose": {"core", "kernels", "proto/wire.h", "proto/address.h", "proto/datagram.h"},
     "daemon": {"core", "kernels", "proto"},
     "client": {"core", "kernels", "proto"},
     "simgpu": set(),
