@@ -67,13 +67,18 @@ void ChunkTable::UnpinAll(ChunkIndex chunk) {
   --pinned_;
 }
 
+bool ChunkTable::Earlier(const Slot& a, const Slot& b) {
+  if (a.held_back != b.held_back) return b.held_back;
+  return a.last_use < b.last_use;
+}
+
 ChunkIndex ChunkTable::Victim(LaunchNumber before) const {
   ChunkIndex best = size_;
   for (ChunkIndex i = 0; i < high_water_; ++i) {
     const Slot& slot = slots_[i];
     if (slot.state != ChunkState::kDevice || live_[i] == 0 || slot.pins_total != 0) continue;
     if (slot.last_use >= before) continue;
-    if (best == size_ || slot.last_use < slots_[best].last_use) best = i;
+    if (best == size_ || Earlier(slot, slots_[best])) best = i;
   }
   return best;
 }

@@ -42,6 +42,9 @@ class ChunkTable {
     if (slots_[chunk].last_use < launch) slots_[chunk].last_use = launch;
   }
 
+  // A chunk that policy wants on the device: a victim only where nothing else is one.
+  void HoldBack(ChunkIndex chunk, bool held) { slots_[chunk].held_back = held; }
+
   void Pin(ChunkIndex chunk, PinReason reason);
   bool Unpin(ChunkIndex chunk, PinReason reason);
   void UnpinAll(ChunkIndex chunk);  // its last buffer is gone
@@ -56,8 +59,9 @@ class ChunkTable {
   // One past the highest slot that was ever mapped: no scan needs to go beyond.
   ChunkIndex high_water() const { return high_water_; }
 
-  // The device chunk to evict next: live, not pinned, last used before `before`, least recently;
-  // the lowest index on ties. `size()` when there is none.
+  // The device chunk to evict next: live, not pinned, last used before `before`; not held back if
+  // there is such a one, then least recently used; the lowest index on ties. `size()` when there is
+  // none.
   ChunkIndex Victim(LaunchNumber before) const;
 
   bool Validate() const;
@@ -67,8 +71,11 @@ class ChunkTable {
     LaunchNumber last_use = 0;
     uint16_t pins[kPinReasons] = {};
     uint16_t pins_total = 0;
+    bool held_back = false;
     ChunkState state = ChunkState::kUnmapped;
   };
+
+  static bool Earlier(const Slot& a, const Slot& b);
 
   std::unique_ptr<Slot[]> slots_;
   std::unique_ptr<uint16_t[]> live_;  // at most one for each 512 B of a chunk

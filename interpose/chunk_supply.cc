@@ -45,49 +45,60 @@ bool ChunkSupply::Take(Place place, uint64_t more, Chunk* chunk) {
   if (store.reserve == 0) {
     const uint64_t allowed = Allowed(place);
     if (store.held >= allowed) return false;
-    uint64_t wanted = more + 1 < 8 ? 8 : more + 1;
-    if (wanted > TM_WIRE_MAX_FDS) wanted = TM_WIRE_MAX_FDS;
-    if (wanted > allowed - store.held) wanted = allowed - store.held;
-    if (!Lease(place, wanted)) return false;
+    if (!Lease(place, BatchOf(place, more + 1))) return false;
   }
   *chunk = store.chunks[--store.reserve];
   return true;
 }
 
-bool ChunkSupply::Insist(uint64_t count) {
-  if (!session_->attached()) return false;
-  constexpr uint64_t kMost = TM_WIRE_MAX_FDS;
-  return Lease(Place::kDevice, count < kMost ? count + 1 : kMost);
+// A few more than needed, so that growing does not ask for each chunk, and not many more: what is
+// held and not used is a cost that the job's peak shows.
+uint64_t ChunkSupply::BatchOf(Place place, uint64_t needed) const {
+  uint64_t batch = of(place).held / 32;
+  if (batch < 4) batch = 4;
+  if (batch < needed) batch = needed;
+  if (batch > TM_WIRE_MAX_FDS) batch = TM_WIRE_MAX_FDS;
+  return batch < room(place) ? batch : room(place);
+}
+
+void ChunkSupply::Ask(Place place, uint64_t count, Offer* offer) const {
+  if (count > TM_WIRE_MAX_FDS) count = TM_WIRE_MAX_FDS;
+  offer->answer =
+      session_->Lease(static_cast<uint32_t>(device_), place, static_cast<uint32_t>(count),
+                      offer->fds, offer->ids, &offer->got);
+}
+
+void ChunkSupply::Accept(Place place, const Offer& offer) {
+  Store& store = of(place);
+  for (uint32_t i = 0; i < offer.got; ++i) {
+    Chunk chunk{0, offer.ids[i], true};
+    // The driver takes the descriptor's number as a pointer and does not keep it.
+    const CUresult result = driver_->cuMemImportFromShareableHandle(
+        &chunk.handle, reinterpret_cast<void*>(static_cast<uintptr_t>(offer.fds[i])),
+        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    close(offer.fds[i]);
+    if (result == CUDA_SUCCESS && store.reserve < kReserve) {
+      store.chunks[store.reserve++] = chunk;
+      ++store.held;
+      continue;
+    }
+    if (result == CUDA_SUCCESS) driver_->cuMemRelease(chunk.handle);
+    session_->Return(static_cast<uint32_t>(device_), place, &offer.ids[i], 1);
+  }
+  if (store.held > store.peak) store.peak = store.held;
 }
 
 // With a daemon its answer stands; without one the job creates what its budget allows.
 bool ChunkSupply::Lease(Place place, uint64_t count) {
   Store& store = of(place);
-  int fds[TM_WIRE_MAX_FDS];
-  uint64_t ids[TM_WIRE_MAX_FDS];
-  uint32_t got = 0;
-  const Answer answer = session_->Lease(static_cast<uint32_t>(device_), place,
-                                        static_cast<uint32_t>(count), fds, ids, &got);
-  if (answer == Answer::kAlone) {
+  Offer offer;
+  Ask(place, count, &offer);
+  if (offer.answer == Answer::kAlone) {
     Chunk chunk;
     if (store.held >= Allowed(place) || !Create(place, &chunk)) return false;
     store.chunks[store.reserve++] = chunk;
   }
-  for (uint32_t i = 0; i < got; ++i) {
-    Chunk chunk{0, ids[i], true};
-    // The driver takes the descriptor's number as a pointer and does not keep it.
-    const CUresult result = driver_->cuMemImportFromShareableHandle(
-        &chunk.handle, reinterpret_cast<void*>(static_cast<uintptr_t>(fds[i])),
-        CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
-    close(fds[i]);
-    if (result == CUDA_SUCCESS) {
-      store.chunks[store.reserve++] = chunk;
-      ++store.held;
-    } else {
-      session_->Return(static_cast<uint32_t>(device_), place, &ids[i], 1);
-    }
-  }
-  if (store.held > store.peak) store.peak = store.held;
+  Accept(place, offer);
   return store.reserve != 0;
 }
 

@@ -34,9 +34,19 @@ class ChunkSupply {
   // A chunk from the reserve, else a new one; `more` is how many the caller will take right after.
   // False: there is none within budget and capacity; nothing changed.
   bool Take(Place place, uint64_t more, Chunk* chunk);
-  // Asks the daemon for device chunks even above the known budget, so that it learns of the
-  // shortage. True: the reserve holds some now.
-  bool Insist(uint64_t count);
+  // A lease in two halves, so that the wait for the daemon can be had without the device's lock:
+  // Ask changes nothing here and needs no lock; Accept puts what came into the reserve. Asking
+  // above the known budget is allowed: so the daemon learns of a shortage.
+  struct Offer {
+    Answer answer = Answer::kAlone;
+    uint32_t got = 0;
+    int fds[TM_WIRE_MAX_FDS];
+    uint64_t ids[TM_WIRE_MAX_FDS];
+  };
+  // How many chunks to ask for when `needed` are.
+  uint64_t BatchOf(Place place, uint64_t needed) const;
+  void Ask(Place place, uint64_t count, Offer* offer) const;
+  void Accept(Place place, const Offer& offer);
   // Puts an unmapped chunk into the reserve, or lets it go when the job holds more than its budget.
   void Put(Place place, const Chunk& chunk);
   // Lets chunks of the reserve go until at most `keep` are left.
@@ -45,6 +55,9 @@ class ChunkSupply {
   // the chunks still above it.
   uint64_t ShrinkToBudget(Place place);
 
+  // Whether the budget allows more chunks than are held.
+  bool HasRoom(Place place) const { return of(place).held < Allowed(place); }
+  uint64_t room(Place place) const { return HasRoom(place) ? Allowed(place) - of(place).held : 0; }
   uint64_t held(Place place) const { return of(place).held; }
   uint64_t reserve(Place place) const { return of(place).reserve; }
   uint64_t peak_held() const { return of(Place::kDevice).peak; }

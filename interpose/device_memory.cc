@@ -104,9 +104,15 @@ Block* DeviceMemory::TryPlace(Bytes bytes, bool anywhere) {
 // Own and leased chunks first, then, with the device idle, whatever eviction frees.
 Block* DeviceMemory::Grow(Bytes bytes) {
   uint64_t missing = 0;
+  core::Extension extension;
+  if (session_->attached() && allocator_.PlanExtension(bytes, &extension)) {
+    const uint64_t free = FreeChunks();  // they serve first: no address needs them
+    if (extension.missing > free) Stock(Place::kDevice, extension.missing - free);
+  }
   Block* block = MapExtension(bytes, &missing) ? TryPlace(bytes, false) : nullptr;
   if (block != nullptr || broken_) return block;
   const int64_t started = NowNs();
+  Stock(Place::kHost, missing);
   {
     Safepoint safepoint(this);
     if (safepoint.reached()) {
@@ -119,12 +125,38 @@ Block* DeviceMemory::Grow(Bytes bytes) {
         }
         if (missing == 0 || EvictLeastRecentlyUsed(missing, ~uint64_t{0}) == 0) break;
       }
+      if (block == nullptr && missing != 0 && MapOnHost(bytes)) block = TryPlace(bytes, false);
     }
   }
   if (block == nullptr) block = TryPlace(bytes, true);
   if (block == nullptr) block = WaitForOtherJobs(bytes);
   counters_.stall_ns += static_cast<uint64_t>(NowNs() - started);
   return block;
+}
+
+// Wholly free device chunks that nothing in flight can touch.
+uint64_t DeviceMemory::FreeChunks() {
+  uint64_t free = 0;
+  for (ChunkIndex i = 0; i < table_.high_water(); ++i) {
+    if (table_.state(i) != ChunkState::kDevice || table_.live(i) != 0) continue;
+    if (allocator_.FenceOf(i) <= streams.passed()) ++free;
+  }
+  return free;
+}
+
+// Leases until the reserve has `count` chunks, or the budget or the daemon ends it. The daemon may
+// take its time, and other threads go on meanwhile.
+void DeviceMemory::Stock(Place place, uint64_t count) {
+  while (session_->attached() && supply_.reserve(place) < count && supply_.HasRoom(place)) {
+    const uint64_t batch = supply_.BatchOf(place, count - supply_.reserve(place));
+    ChunkSupply::Offer offer;
+    {
+      MutexUnlock unlocked(&mutex);
+      supply_.Ask(place, batch, &offer);
+    }
+    supply_.Accept(place, offer);
+    if (offer.got == 0) return;
+  }
 }
 
 // The daemon may have asked other jobs to make room for this one; they do so at their next launch.
@@ -137,15 +169,54 @@ Block* DeviceMemory::WaitForOtherJobs(Bytes bytes) {
     ReadBudgets();
     core::Extension extension;
     if (!allocator_.PlanExtension(bytes, &extension)) return nullptr;
-    const uint64_t held = supply_.held(Place::kDevice);
-    if (!supply_.Insist(extension.missing) && supply_.held(Place::kDevice) == held) {
-      nanosleep(&pause, nullptr);
-      continue;
+    ChunkSupply::Offer offer;
+    {
+      MutexUnlock unlocked(&mutex);
+      supply_.Ask(Place::kDevice, Bytes{extension.missing} + 1, &offer);
+      if (offer.got == 0) nanosleep(&pause, nullptr);
     }
+    supply_.Accept(Place::kDevice, offer);
+    if (offer.got == 0 && supply_.reserve(Place::kDevice) == 0) continue;
     Block* block = MapExtension(bytes, &missing) ? TryPlace(bytes, false) : nullptr;
     if (block != nullptr || missing == 0) return block;
   }
   return nullptr;
+}
+
+// Whether `missing` further chunks and all that is live fit into both budgets together.
+bool DeviceMemory::FitsAtAll(uint64_t missing) const {
+  uint64_t live = table_.host_chunks();
+  for (ChunkIndex i = 0; i < table_.high_water(); ++i) {
+    if (table_.state(i) == ChunkState::kDevice && table_.live(i) != 0) ++live;
+  }
+  const uint64_t host = supply_.budget_chunks(Place::kHost);
+  const uint64_t device = supply_.held(Place::kDevice) + supply_.room(Place::kDevice);
+  return live + missing <= device + (moves_allowed_ ? host : 0);
+}
+
+// Inside a safepoint, when eviction has freed what it can: the rest of the place for `bytes` lies
+// in host memory, at the speed of the link. So an allocation above the budget works.
+bool DeviceMemory::MapOnHost(Bytes bytes) {
+  core::Extension extension;
+  if (!moves_allowed_ || !allocator_.PlanExtension(bytes, &extension)) return false;
+  uint64_t left = extension.missing;
+  for (ChunkIndex i = extension.first; i < extension.first + extension.count; ++i) {
+    if (table_.state(i) != ChunkState::kUnmapped) continue;
+    Chunk chunk;
+    if (!supply_.Take(Place::kHost, left - 1, &chunk)) return false;
+    if (MapChunk(i, chunk) != CUDA_SUCCESS) {
+      supply_.Put(Place::kHost, chunk);
+      return false;
+    }
+    backing_[i] = chunk;
+    table_.SetState(i, ChunkState::kHost);
+    if (!allocator_.MarkMapped(i)) {
+      Break("the arena refused a chunk that was just mapped");
+      return false;
+    }
+    --left;
+  }
+  return true;
 }
 
 // What was mapped stays mapped when it is not enough: a hole for the next request. `*missing`:
@@ -154,8 +225,8 @@ bool DeviceMemory::MapExtension(Bytes bytes, uint64_t* missing) {
   *missing = 0;
   core::Extension extension;
   if (!allocator_.PlanExtension(bytes, &extension)) return false;
-  // More than could ever be held: evicting everything for it would be for nothing.
-  if (extension.missing > supply_.budget_chunks(Place::kDevice)) return false;
+  // More than both budgets hold: evicting everything for it would be for nothing.
+  if (!FitsAtAll(extension.missing)) return false;
   uint64_t left = extension.missing;
   for (ChunkIndex i = extension.first; i < extension.first + extension.count; ++i) {
     if (table_.state(i) != ChunkState::kUnmapped) continue;
@@ -328,7 +399,8 @@ void DeviceMemory::DropContext(CUcontext context) {
 
 void DeviceMemory::DropBuffersOf(CUcontext context) {
   // Other contexts may still be at work on what freed memory is given to next.
-  const core::FenceId fence = context == nullptr ? 0 : streams.open_epoch();
+  const bool idle = context == nullptr || context_count_ == 0;
+  const core::FenceId fence = idle ? 0 : streams.open_epoch();
   for (Block* block = allocator_.first(); block != nullptr;) {
     Block* next = block->next;
     if (block->state == Block::State::kLive &&

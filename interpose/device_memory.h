@@ -1,7 +1,8 @@
 // Everything Tidemark knows about one device inside a job: the arena's reservation, who has which
 // bytes of it, which chunk lies under which, the streams and fences, and the supply of chunks.
 //
-// Flow: manager.cc and gate.cc call in with the lock held; allocation is in device_memory.cc, moves
+// Flow: manager.cc and gate.cc call in with the lock held (Allocate gives it up while it waits for
+// the daemon or for other jobs); allocation is in device_memory.cc, moves
 // and safepoints in residency.cc. Threads: `mutex` is held for every call except Contains(); work
 // that was let through the gate is counted in `inside` until the driver took it.
 
@@ -119,6 +120,8 @@ class DeviceMemory {
   friend class Safepoint;
   core::Block* TryPlace(core::Bytes bytes, bool anywhere);
   core::Block* Grow(core::Bytes bytes);
+  uint64_t FreeChunks();
+  void Stock(Place place, uint64_t count);
   core::Block* WaitForOtherJobs(core::Bytes bytes);
   bool MapExtension(core::Bytes bytes, uint64_t* missing);
   bool TakeDeviceChunk(uint64_t more, const core::Extension* keep, Chunk* chunk);
@@ -129,6 +132,9 @@ class DeviceMemory {
     return base_ + core::Bytes{index} * core::kChunkBytes;
   }
 
+  bool CanReturn(core::LaunchNumber launch);
+  bool MapOnHost(core::Bytes bytes);
+  bool FitsAtAll(uint64_t missing) const;
   uint64_t EvictLeastRecentlyUsed(uint64_t count, core::LaunchNumber before);
   uint64_t Move(const core::ChunkIndex* list, const Chunk* fresh, int count, Place to);
   bool Swap(core::ChunkIndex index, const Chunk& fresh, Place to);
@@ -180,6 +186,8 @@ class DeviceMemory {
   int64_t decay_at_ns_ = 0;
   int64_t shrink_at_ns_ = 0;
   bool moves_allowed_ = true;  // policy level is not off
+  bool unknown_moves_ = true;  // policy lets buffers of unknown class move: all, at present
+  core::Bytes min_size_ = 0;   // policy: smaller buffers stay on the device where possible
   bool shrink_pending_ = false;
   bool broken_ = false;
   bool context_broken_ = false;

@@ -19,6 +19,10 @@ class Mutex {
     uint32_t expected = 0;
     if (!word_.compare_exchange_strong(expected, 1, std::memory_order_acquire)) LockSlow();
   }
+  bool TryLock() {
+    uint32_t expected = 0;
+    return word_.compare_exchange_strong(expected, 1, std::memory_order_acquire);
+  }
   void Unlock() {
     if (word_.exchange(0, std::memory_order_release) == 2) Wake();
   }
@@ -35,6 +39,18 @@ class MutexLock {
   ~MutexLock() { mutex_->Unlock(); }
   MutexLock(const MutexLock&) = delete;
   MutexLock& operator=(const MutexLock&) = delete;
+
+ private:
+  Mutex* mutex_;
+};
+
+// Gives a held lock up for as long as it lives: for waits that others must not share.
+class MutexUnlock {
+ public:
+  explicit MutexUnlock(Mutex* mutex) : mutex_(mutex) { mutex_->Unlock(); }
+  ~MutexUnlock() { mutex_->Lock(); }
+  MutexUnlock(const MutexUnlock&) = delete;
+  MutexUnlock& operator=(const MutexUnlock&) = delete;
 
  private:
   Mutex* mutex_;

@@ -33,6 +33,11 @@ void AfterForkInChild() {
   if (process != nullptr) process->session.Abandon();
 }
 
+void AtExit() {
+  ProcessMemory* process = GetProcessMemory();
+  if (process != nullptr) process->PublishAtExit();
+}
+
 void NameJob(const char* wanted, char* name) {
   char command[TM_WIRE_NAME_BYTES] = {};
   if (wanted[0] == 0) {
@@ -121,7 +126,9 @@ void ManagerStart(const Guard&, const kernels::Driver& driver) {
     return;  // another thread's cuInit was first; what this one reserved is only address space
   }
   static constinit std::atomic<bool> registered{false};
-  if (!registered.exchange(true)) pthread_atfork(nullptr, nullptr, AfterForkInChild);
+  if (registered.exchange(true)) return;
+  pthread_atfork(nullptr, nullptr, AfterForkInChild);
+  atexit(AtExit);
 }
 
 bool ManagerActive() { return GetProcessMemory() != nullptr; }
@@ -135,7 +142,7 @@ DeviceMemory* ProcessMemory::Current(CUcontext* context) {
 
 void ProcessMemory::PublishSometimes() {
   if (gates.fetch_add(1, std::memory_order_relaxed) % kGatesPerLook != 0) return;
-  if (!session.has_been_attached()) return;
+  if (!session.wanted()) return;
   const int64_t now = NowNs();
   int64_t due = publish_at.load(std::memory_order_relaxed);
   if (now < due || !publish_at.compare_exchange_strong(due, now + kPublishNs)) return;
@@ -143,16 +150,15 @@ void ProcessMemory::PublishSometimes() {
   Publish();
 }
 
-void ProcessMemory::Publish() {
+namespace {
+
+constinit std::atomic<bool> writing{false};  // the page has one writer at a time
+
+// `devices` has a bit for each device whose figures are new.
+void WriteCounters(ProcessMemory* process, const tm_wire_counters_device* figures,
+                   uint32_t devices) {
+  const Session& session = process->session;
   tm_wire_counters_page* page = session.counters();
-  static constinit std::atomic<bool> writing{false};  // the page has one writer at a time
-  if (page == nullptr || writing.exchange(true, std::memory_order_acquire)) return;
-  tm_wire_counters_device figures[DeviceMemory::kDevices];
-  for (int i = 0; i < device_count; ++i) {
-    if (devices[i] == nullptr) continue;
-    MutexLock lock(&devices[i]->mutex);
-    devices[i]->FillCounters(&figures[i]);
-  }
   const uint64_t sequence = __atomic_load_n(&page->sequence, __ATOMIC_RELAXED);
   __atomic_store_n(&page->sequence, sequence | 1, __ATOMIC_RELAXED);
   __atomic_thread_fence(__ATOMIC_RELEASE);
@@ -161,12 +167,41 @@ void ProcessMemory::Publish() {
   page->daemon_round_trips_total = session.round_trips();
   page->reconnects_total = session.reconnects();
   page->heartbeat_ns = static_cast<uint64_t>(NowNs());
-  for (int i = 0; i < device_count; ++i) {
+  for (uint32_t left = devices; left != 0; left &= left - 1) {
+    const int i = __builtin_ctz(left);
     const int index = session.DeviceIndex(static_cast<uint32_t>(i));
-    if (devices[i] == nullptr || index < 0 || index >= TM_WIRE_MAX_DEVICES) continue;
-    page->device[index] = figures[i];
+    if (index >= 0 && index < TM_WIRE_MAX_DEVICES) page->device[index] = figures[i];
   }
   __atomic_store_n(&page->sequence, (sequence | 1) + 1, __ATOMIC_RELEASE);
+}
+
+}  // namespace
+
+void ProcessMemory::Publish() {
+  if (session.counters() == nullptr || writing.exchange(true, std::memory_order_acquire)) return;
+  tm_wire_counters_device figures[DeviceMemory::kDevices];
+  uint32_t filled = 0;
+  for (int i = 0; i < device_count; ++i) {
+    if (devices[i] == nullptr) continue;
+    MutexLock lock(&devices[i]->mutex);
+    devices[i]->FillCounters(&figures[i]);
+    filled |= 1u << i;
+  }
+  WriteCounters(this, figures, filled);
+  writing.store(false, std::memory_order_release);
+}
+
+void ProcessMemory::PublishAtExit() {
+  if (session.counters() == nullptr || writing.exchange(true, std::memory_order_acquire)) return;
+  tm_wire_counters_device figures[DeviceMemory::kDevices];
+  uint32_t filled = 0;
+  for (int i = 0; i < device_count; ++i) {
+    if (devices[i] == nullptr || !devices[i]->mutex.TryLock()) continue;
+    devices[i]->FillCounters(&figures[i]);
+    devices[i]->mutex.Unlock();
+    filled |= 1u << i;
+  }
+  WriteCounters(this, figures, filled);
   writing.store(false, std::memory_order_release);
 }
 

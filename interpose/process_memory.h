@@ -34,6 +34,9 @@ struct ProcessMemory {
   // Writes the counters page when it is due; no lock may be held.
   void PublishSometimes();
   void Publish();
+  // The last figures, at the job's exit: another thread may hold any lock for good by then, so
+  // nothing is waited for, and a device that is busy keeps its former figures.
+  void PublishAtExit();
 };
 
 extern std::atomic<ProcessMemory*> process_memory;

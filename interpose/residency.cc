@@ -77,11 +77,13 @@ bool DeviceMemory::OnHost(const Block* block) const {
 }
 
 void DeviceMemory::RefreshLastUse() {
+  for (ChunkIndex i = 0; i < table_.high_water(); ++i) table_.HoldBack(i, false);
   for (Block* block = allocator_.first(); block != nullptr; block = block->next) {
     if (block->state != Block::State::kLive) continue;
     const ChunkIndex last = core::LastChunkOf(block->offset, block->size);
     for (ChunkIndex i = core::ChunkOf(block->offset); i <= last; ++i) {
       table_.NoteUse(i, block->last_use);
+      if (block->requested < min_size_ || !unknown_moves_) table_.HoldBack(i, true);
     }
   }
 }
@@ -163,6 +165,10 @@ void DeviceMemory::MakeResident(Block* const* blocks, int count, LaunchNumber la
     }
   }
   if (wanted == 0) return;
+  if (!CanReturn(launch)) {
+    ++counters_.host_mapped_accesses;
+    return;
+  }
   const int64_t started = NowNs();
   uint64_t returned = 0;
   {
@@ -172,6 +178,19 @@ void DeviceMemory::MakeResident(Block* const* blocks, int count, LaunchNumber la
   counters_.returned += returned;
   if (returned < static_cast<uint64_t>(wanted)) ++counters_.host_mapped_accesses;
   counters_.stall_ns += static_cast<uint64_t>(NowNs() - started);
+}
+
+// Whether a safepoint would bring anything back that `launch` lacks. It costs the device's
+// pipeline, and a buffer larger than the budget is touched again and again.
+bool DeviceMemory::CanReturn(LaunchNumber launch) {
+  if (!moves_allowed_) return false;
+  if (supply_.reserve(Place::kDevice) != 0 || supply_.HasRoom(Place::kDevice)) return true;
+  for (ChunkIndex i = 0; i < table_.high_water(); ++i) {
+    if (table_.state(i) == ChunkState::kDevice && table_.live(i) == 0) return true;
+  }
+  RefreshLastUse();
+  const bool host = supply_.reserve(Place::kHost) != 0 || supply_.HasRoom(Place::kHost);
+  return host && table_.Victim(launch) != table_.size();
 }
 
 // Inside a safepoint. With `evict`, chunks last used before `before` make room.
@@ -251,6 +270,8 @@ bool DeviceMemory::ReadBudgets(tm_wire_policy_page* page) {
   const int index = session_->DeviceIndex(static_cast<uint32_t>(device_));
   if (index < 0 || !session_->ReadPolicy(page)) return false;
   moves_allowed_ = page->level != TM_WIRE_LEVEL_OFF;
+  min_size_ = page->min_size_bytes;
+  unknown_moves_ = (page->movable_classes & uint64_t{1} << TM_WIRE_CLASS_UNKNOWN) != 0;
   SetBudgets(page->device[index].budget_bytes, page->device[index].host_budget_bytes);
   return true;
 }
@@ -262,6 +283,9 @@ void DeviceMemory::FollowPolicySlow() {
     policy_seen_ = sequence;
     if (!ReadBudgets(&page)) return;
     shrink_pending_ = supply_.ShrinkToBudget(Place::kDevice) != 0;
+    // Above a smaller host budget: what the device has room for comes back.
+    const uint64_t above = supply_.ShrinkToBudget(Place::kHost);
+    if (above != 0) Prefetch(above);
     // A new daemon counts from zero.
     if (page.evict_request_bytes < evict_seen_) evict_seen_ = page.evict_request_bytes;
     if (page.prefetch_request_bytes < prefetch_seen_) prefetch_seen_ = page.prefetch_request_bytes;
@@ -294,6 +318,7 @@ void DeviceMemory::Prefetch(uint64_t chunks) {
   if (count == 0) return;
   Safepoint safepoint(this);
   if (safepoint.reached()) counters_.prefetched += Return(list, count, 0, false);
+  supply_.ShrinkToBudget(Place::kHost);
 }
 
 // Gives up device memory above the budget; what cannot go now is tried again at the next call, but

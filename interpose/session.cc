@@ -87,12 +87,13 @@ bool Session::Ready() {
   if (attached()) return true;
   MutexLock lock(&mutex_);
   if (attached()) return true;
-  // A job that found no daemon at its start stays alone: its budget was decided without one.
-  if (!has_been_attached() || NowNs() < retry_at_ns_) return false;
+  const bool again = has_been_attached();
+  if (!wanted() || NowNs() < retry_at_ns_) return false;
   if (Connect()) {
-    ++reconnects_;
+    if (again) ++reconnects_;
     return true;
   }
+  if (retry_pause_ns_ == 0) retry_pause_ns_ = kFirstPauseNs;
   retry_pause_ns_ = 2 * retry_pause_ns_ < kLongestPauseNs ? 2 * retry_pause_ns_ : kLongestPauseNs;
   retry_at_ns_ = NowNs() + retry_pause_ns_;
   return false;

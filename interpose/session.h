@@ -54,8 +54,7 @@ class IdList {
 
 class Session {
  public:
-  // Remembers `socket_path` (empty: never attach) and tries once. False: nobody serves there; not
-  // said aloud when the path is only the default.
+  // Remembers `socket_path` (empty: never attach) and tries once. False: nobody serves there yet.
   bool Attach(const char* socket_path, const JobDescription& job);
   // Attached now, after a try to attach again where its time has come.
   bool Ready();
@@ -63,6 +62,8 @@ class Session {
   void Check();
   bool attached() const { return socket_ >= 0; }
   bool has_been_attached() const { return job_id_ != 0; }
+  // There is a socket to look for a daemon at.
+  bool wanted() const { return path_[0] != 0; }
 
   // Leases 1 to `count` (at most TM_WIRE_MAX_FDS) chunks; the fds are the caller's.
   Answer Lease(uint32_t device, Place place, uint32_t count, int* fds, uint64_t* ids,

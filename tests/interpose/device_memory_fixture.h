@@ -46,6 +46,7 @@ class DeviceMemoryFixture : public testing::Test {
 
   CUdeviceptr Allocate(core::Bytes bytes) {
     CUdeviceptr address = 0;
+    MutexLock lock(&memory_->mutex);
     return memory_->Allocate(bytes, context_, &address) == CUDA_SUCCESS ? address : 0;
   }
 

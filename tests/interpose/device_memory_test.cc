@@ -78,6 +78,25 @@ TEST_F(DeviceMemoryTest, OutOfMemoryIsAnAnswerAndRecoverable) {
   EXPECT_TRUE(memory_->Validate());
 }
 
+TEST_F(DeviceMemoryTest, ABufferLargerThanTheBudgetIsServedWithItsRestOnTheHost) {
+  const CUdeviceptr other = Allocate(6 * kMiB);
+  Fill(other, 6 * kMiB, 1);
+  const CUdeviceptr huge = Allocate(40 * kMiB);
+  ASSERT_NE(huge, 0u);
+  EXPECT_TRUE(memory_->Validate());
+  EXPECT_LE(Counters().reserved_bytes, 8 * kMiB);
+  Fill(huge, 40 * kMiB, 2);
+  Use(huge);
+  const uint64_t safepoints = Counters().safepoints_total;
+  Use(huge);
+  EXPECT_EQ(Counters().safepoints_total, safepoints) << "what cannot come is not waited for";
+  EXPECT_TRUE(Holds(huge, 40 * kMiB, 2));
+  EXPECT_TRUE(Holds(other, 6 * kMiB, 1));
+  EXPECT_EQ(Counters().ooms_total, 0u);
+  EXPECT_EQ(Allocate(80 * kMiB), 0u) << "more than both budgets hold";
+  EXPECT_TRUE(memory_->Validate());
+}
+
 TEST_F(DeviceMemoryTest, PinnedBuffersStayOnTheDevice) {
   const CUdeviceptr pinned = Allocate(4 * kMiB);
   memory_->Pin(memory_->Find(pinned), core::PinReason::kIpc);

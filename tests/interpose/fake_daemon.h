@@ -38,6 +38,7 @@ class FakeDaemon {
     policy_->magic = TM_WIRE_MAGIC;
     policy_->version = TM_WIRE_PAGE_VERSION;
     policy_->level = TM_WIRE_LEVEL_NORMAL;
+    policy_->movable_classes = ~uint64_t{0};
     Listen();
   }
   ~FakeDaemon() {
@@ -49,6 +50,11 @@ class FakeDaemon {
   void SetBudgets(core::Bytes device, core::Bytes host) {
     __atomic_store_n(&policy_->sequence, policy_->sequence + 1, __ATOMIC_SEQ_CST);
     policy_->device[0] = {device, host};
+    __atomic_store_n(&policy_->sequence, policy_->sequence + 1, __ATOMIC_SEQ_CST);
+  }
+  void SetMinSize(core::Bytes bytes) {
+    __atomic_store_n(&policy_->sequence, policy_->sequence + 1, __ATOMIC_SEQ_CST);
+    policy_->min_size_bytes = bytes;
     __atomic_store_n(&policy_->sequence, policy_->sequence + 1, __ATOMIC_SEQ_CST);
   }
   void RequestEvict(core::Bytes bytes) {

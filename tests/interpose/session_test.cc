@@ -70,6 +70,57 @@ TEST_F(SessionTest, EvictsOnRequestOnceAndGivesTheChunksBack) {
   EXPECT_TRUE(Holds(a, 8 * kMiB, 1));
 }
 
+TEST_F(SessionTest, BuffersBelowTheMinimumSizeStayWhileOthersCanLeave) {
+  daemon_.SetMinSize(3 * kMiB);
+  const CUdeviceptr small = Allocate(2 * kMiB);
+  Fill(small, 2 * kMiB, 1);
+  const CUdeviceptr large = Allocate(4 * kMiB);
+  Fill(large, 4 * kMiB, 2);
+  Use(small);
+  Use(large);
+  const CUdeviceptr more = Allocate(4 * kMiB);
+  ASSERT_NE(more, 0u);
+  EXPECT_FALSE(memory_->OnHost(memory_->Find(small))) << "though used longest ago";
+  EXPECT_TRUE(memory_->OnHost(memory_->Find(large)));
+  // Only small ones are left to go: better those than out of memory.
+  Use(more);
+  memory_->Pin(memory_->Find(more), core::PinReason::kIpc);
+  ASSERT_NE(Allocate(4 * kMiB), 0u);
+  EXPECT_TRUE(Holds(small, 2 * kMiB, 1));
+  EXPECT_TRUE(Holds(large, 4 * kMiB, 2));
+  EXPECT_TRUE(memory_->Validate());
+}
+
+TEST_F(SessionTest, ObeysASmallerHostBudgetAsFarAsTheDeviceHasRoom) {
+  const CUdeviceptr a = Allocate(8 * kMiB);
+  Fill(a, 8 * kMiB, 1);
+  daemon_.RequestEvict(8 * kMiB);
+  memory_->FollowPolicy();
+  EXPECT_EQ(Counters().host_resident_bytes, 8 * kMiB);
+  daemon_.SetBudgets(4 * kMiB, 4 * kMiB);
+  memory_->FollowPolicy();
+  EXPECT_EQ(Counters().host_resident_bytes, 4 * kMiB);
+  EXPECT_TRUE(Holds(a, 8 * kMiB, 1));
+  EXPECT_TRUE(memory_->Validate());
+}
+
+TEST_F(SessionTest, AJobThatStartedAloneFindsTheDaemonLater) {
+  daemon_.Die();
+  session_ = std::make_unique<Session>();
+  Start(8 * kMiB, 64 * kMiB);
+  JobDescription job;
+  job.device_count = 1;
+  EXPECT_FALSE(session_->Attach(daemon_.path().c_str(), job));
+  const CUdeviceptr a = Allocate(4 * kMiB);
+  Fill(a, 4 * kMiB, 1);
+  daemon_.ComeBack();
+  ASSERT_TRUE(WaitUntilAttached());
+  EXPECT_EQ(daemon_.resumed, 0u) << "no daemon knew it before";
+  EXPECT_EQ(session_->reconnects(), 0u);
+  EXPECT_EQ(daemon_.adopted, 2);
+  EXPECT_TRUE(Holds(a, 4 * kMiB, 1));
+}
+
 TEST_F(SessionTest, OutlivesTheDaemonAndHandsItsChunksToTheNext) {
   const CUdeviceptr a = Allocate(4 * kMiB);
   Fill(a, 4 * kMiB, 1);

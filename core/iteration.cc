@@ -1,0 +1,186 @@
+// Implementation of core/iteration.h. Threads: as the header says.
+
+#include "core/iteration.h"
+
+namespace tidemark::core {
+namespace {
+
+constexpr uint32_t kContextLength = 4;
+constexpr int kBirthBits = 20;  // of the ordinal among the buffers born at one launch
+constexpr uint64_t kPrime = UINT64_C(0x9e3779b97f4a7c15);
+
+uint64_t Mix(uint64_t sum, uint64_t value) {
+  sum = (sum ^ value) * kPrime;
+  return sum ^ sum >> 29;
+}
+
+LaunchNumber BornAt(const BufferName& buffer) { return buffer.birth >> kBirthBits; }
+
+}  // namespace
+
+bool Iteration::Init() {
+  ready_ = signatures_.Resize(kLaunches) && contexts_.Resize(kContexts) &&
+           events_.Resize(kEvents) && roles_.Resize(2 * kEvents) && uses_.Resize(kEvents / 2);
+  return ready_;
+}
+
+void Iteration::Begin(uint64_t what) {
+  ++now_;
+  born_ = 0;
+  signature_ = Mix(kPrime, what);
+}
+
+void Iteration::Touch(const BufferName& buffer) {
+  signature_ = Mix(signature_, buffer.bytes);
+  Log(buffer, false);
+}
+
+void Iteration::Died(const BufferName& buffer) { Log(buffer, true); }
+
+uint64_t Iteration::Birth() { return now_ << kBirthBits | (born_++ & ((1u << kBirthBits) - 1)); }
+
+void Iteration::Log(const BufferName& buffer, bool is_end) {
+  if (ready_) events_[event_count_++ % kEvents] = {now_, buffer, is_end};
+}
+
+void Iteration::End() {
+  if (!ready_) return;
+  signatures_[now_ % kLaunches] = signature_;
+  Follow();
+  context_ = kPrime;
+  for (uint32_t i = 0; i < kContextLength && i < now_; ++i) {
+    context_ = Mix(context_, signatures_[(now_ - i) % kLaunches]);
+  }
+  LaunchNumber& last = contexts_[context_ >> 32 & (kContexts - 1)];
+  if (last != 0 && now_ - last < kLaunches / 2) Consider(static_cast<uint32_t>(now_ - last));
+  last = now_;
+  Choose();
+}
+
+// Every candidate's prediction of this launch is checked.
+void Iteration::Follow() {
+  for (Candidate& candidate : candidates_) {
+    if (candidate.period == 0) continue;
+    if (now_ > candidate.period &&
+        signatures_[(now_ - candidate.period) % kLaunches] == signature_) {
+      if (candidate.run < kLaunches) ++candidate.run;
+      continue;
+    }
+    const uint32_t longest = candidate.run > candidate.needed ? candidate.run : candidate.needed;
+    candidate.needed = longest < kLaunches ? 2 * longest : longest;
+    candidate.run = 0;
+  }
+}
+
+// A new candidate takes the place of the one that is furthest from being believed.
+void Iteration::Consider(uint32_t period) {
+  if (period < kShortest) return;
+  Candidate* weakest = &candidates_[0];
+  for (Candidate& candidate : candidates_) {
+    if (candidate.period == period) return;
+    if (candidate.period == 0) {
+      weakest = &candidate;
+      break;
+    }
+    if (candidate.run < weakest->run) weakest = &candidate;
+  }
+  // One that never matched for long may still be the iteration, but not while another is followed.
+  if (weakest->period != 0 && weakest->run >= kContextLength) return;
+  *weakest = {period, kContextLength, period};
+}
+
+// The shortest believed one: twice an iteration is one as well.
+void Iteration::Choose() {
+  uint32_t best = 0;
+  for (const Candidate& candidate : candidates_) {
+    if (candidate.period == 0 || candidate.run < candidate.needed) continue;
+    if (best == 0 || candidate.period < best) best = candidate.period;
+  }
+  period_ = best;
+}
+
+uint64_t Iteration::YoungKey(const BufferName& buffer) const {
+  const uint64_t phase = BornAt(buffer) % learned_period_;
+  const uint64_t ordinal = buffer.birth & ((1u << kBirthBits) - 1);
+  return Mix(Mix(Mix(1, phase), ordinal), buffer.bytes) | 1;
+}
+
+uint64_t Iteration::KeyOf(const BufferName& buffer, LaunchNumber at) const {
+  const bool young = at - BornAt(buffer) < 2 * LaunchNumber{learned_period_};
+  return young ? YoungKey(buffer) : Mix(2, buffer.id) | 1;
+}
+
+Iteration::Role* Iteration::Find(uint64_t key) {
+  uint32_t at = static_cast<uint32_t>(key >> 33) & role_mask_;
+  while (roles_[at].key != 0 && roles_[at].key != key) at = (at + 1) & role_mask_;
+  return &roles_[at];
+}
+
+// False: the last period holds more events than are kept.
+bool Iteration::FindLastPeriod(uint64_t* first) const {
+  const uint64_t oldest = event_count_ > kEvents / 2 ? event_count_ - kEvents / 2 : 0;
+  *first = event_count_;
+  while (*first > oldest && events_[(*first - 1) % kEvents].launch > now_ - period_) --*first;
+  return *first != oldest || oldest == 0;
+}
+
+void Iteration::Learn() {
+  uint64_t first = 0;
+  if (period_ == 0) return;
+  if (learned_period_ == period_ && now_ - learned_at_ < period_) return;
+  learned_period_ = 0;
+  if (!FindLastPeriod(&first)) return;
+  learned_period_ = period_;
+  learned_from_ = now_ - period_;
+  learned_at_ = now_;
+  role_mask_ = 63;
+  while (role_mask_ < 2 * (event_count_ - first)) role_mask_ = 2 * role_mask_ + 1;
+  for (uint32_t i = 0; i <= role_mask_; ++i) roles_[i] = Role();
+  for (uint64_t i = first; i < event_count_; ++i) {
+    const uint64_t key = KeyOf(events_[i % kEvents].buffer, now_);
+    Role* role = Find(key);
+    role->key = key;
+    ++role->count;
+  }
+  uint32_t place = 0;
+  for (uint32_t i = 0; i <= role_mask_; ++i) {
+    roles_[i].first = place;
+    place += roles_[i].count;
+    roles_[i].count = 0;
+  }
+  for (uint64_t i = first; i < event_count_; ++i) {
+    const Event& event = events_[i % kEvents];
+    Role* role = Find(KeyOf(event.buffer, now_));
+    const auto since = static_cast<uint32_t>(event.launch - learned_from_);
+    uses_[role->first + role->count++] = 2 * since + (event.is_end ? 1 : 0);
+  }
+}
+
+NextUse Iteration::Next(const BufferName& buffer, bool* known) const {
+  *known = false;
+  NextUse next{kNever, false};
+  if (period_ == 0 || learned_period_ != period_) return next;
+  const Role* role = Find(Mix(2, buffer.id) | 1);
+  if (role->key == 0) role = Find(YoungKey(buffer));
+  if (role->key == 0 || role->count == 0) return next;
+  *known = true;
+  // Where in the learned period the current launch is, from 1 to the period.
+  const auto here = static_cast<uint32_t>((now_ - learned_from_ - 1) % learned_period_ + 1);
+  const uint32_t* uses = &uses_[role->first];
+  uint32_t low = 0, high = role->count;
+  while (low < high) {
+    const uint32_t middle = (low + high) / 2;
+    if (uses[middle] > 2 * here) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  const bool wraps = low == role->count;
+  const uint32_t use = uses[wraps ? 0 : low];
+  next.launches = use / 2 + (wraps ? learned_period_ : 0) - here;
+  next.is_end = use % 2 != 0;
+  return next;
+}
+
+}  // namespace tidemark::core
