@@ -22,9 +22,13 @@ class Cover {
     const uint32_t n = timeline_.ops();
     if (machine_.device_budget < timeline_.largest_floor()) return DraftResult::kCannot;
     if (!away_.Resize(n, 0)) return DraftResult::kNoMemory;
-    for (const Away& a : draft_->aways) {
-      for (uint32_t i = a.release; i < a.reserve; ++i) away_[i % n] += a.bytes;
+    for (const Away& a : draft_->aways) {  // first as differences
+      const uint32_t from = a.release % n, to = a.reserve % n;
+      away_[from] += a.bytes;
+      away_[to] -= a.bytes;
+      if (to < from) away_[0] += a.bytes;
     }
+    for (uint32_t i = 1; i < n; ++i) away_[i] += away_[i - 1];
     for (OpIndex i = 0; i < n; ++i) {
       if (timeline_.live(i) - away_[i] <= machine_.device_budget) continue;
       const DraftResult result = CoverAt(i);

@@ -28,6 +28,7 @@ uint32_t Search::recipes() { return sizeof(kRecipes) / sizeof(kRecipes[0]); }
 
 bool Search::Init(const Step& step, const Machine& machine) {
   machine_ = machine;
+  horizon_budget_ = kNoLimit;
   Restart();
   return timeline_.Build(step, machine);
 }
@@ -60,7 +61,12 @@ Found Search::TryRecipe(uint32_t recipe) {
 }
 
 Found Search::TrySweep(const SweepOptions& options) {
-  const Sweep::Result swept = sweep_.Run(timeline_, machine_, options, &draft_);
+  const Bytes budget = std::min(machine_.device_budget, timeline_.peak());
+  if (horizon_budget_ != budget) {
+    if (!horizon_.Build(timeline_, budget)) return Found::kNoMemory;
+    horizon_budget_ = budget;
+  }
+  const Sweep::Result swept = sweep_.Run(timeline_, horizon_, machine_, options, &draft_);
   if (swept == Sweep::Result::kNoMemory) return Found::kNoMemory;
   if (swept == Sweep::Result::kStuck) draft_.aways.Clear();
   const Found found = TryDraft();

@@ -55,6 +55,8 @@ class Search {
 
   Timeline timeline_;
   Machine machine_;
+  Horizon horizon_;  // of the budget horizon_budget_
+  Bytes horizon_budget_ = kNoLimit;
   Sweep sweep_;
   Evaluator evaluator_;
   Draft draft_;

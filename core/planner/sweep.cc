@@ -34,9 +34,10 @@ void PopHeap(Heap* heap) {
 
 }  // namespace
 
-Sweep::Result Sweep::Run(const Timeline& timeline, const Machine& machine,
+Sweep::Result Sweep::Run(const Timeline& timeline, const Horizon& horizon, const Machine& machine,
                          const SweepOptions& options, Draft* draft) {
   timeline_ = &timeline;
+  horizon_ = &horizon;
   machine_ = &machine;
   options_ = options;
   if (machine.device_budget < timeline.largest_floor()) return Result::kStuck;
@@ -113,7 +114,7 @@ Sweep::Result Sweep::EvictOne(uint32_t now) {
       continue;
     }
     const bool is_done = IsCopyDone(pieces_[top.piece]);
-    if (is_done && horizon_.Holds(top.key, now)) {
+    if (is_done && horizon_->Holds(top.key, now)) {
       staying = top.piece;
       break;
     }
@@ -241,7 +242,7 @@ bool Sweep::Prefetch(uint32_t now, double horizon) {
     const uint32_t record = pieces_[p].record;
     const bool left_just_now = record != kNone && records_[record].release == now;
     const Bytes stays_away = MissingUntil(use, now) - pieces_[p].bytes;
-    if (left_just_now || horizon_.Excess(use, now) > stays_away) return true;
+    if (left_just_now || horizon_->Excess(use, now) > stays_away) return true;
     while (used_ + pieces_[p].bytes > machine_->device_budget) {
       if (!options_.evicts_to_prefetch) return true;
       const uint32_t victim = TakeEvictable(now, use);
@@ -260,7 +261,7 @@ bool Sweep::CopyOutAhead(uint32_t now, double horizon) {
     const bool is_stale =
         piece.where != Where::kDevice || piece.copy != kNone ||
         dirty_rank_[piece.buffer] != top.key || dirty_key_[piece.buffer] <= now ||
-        horizon_.Excess(dirty_key_[piece.buffer], now) <= leaving_[dirty_key_[piece.buffer] % n_];
+        horizon_->Excess(dirty_key_[piece.buffer], now) <= leaving_[dirty_key_[piece.buffer] % n_];
     if (!is_stale && host_used_ + piece.bytes > machine_->host_budget) return true;
     PopHeap<FarthestOnTop>(&dirty_);
     if (!is_stale) leaving_[dirty_key_[piece.buffer] % n_] += piece.bytes;

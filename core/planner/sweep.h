@@ -37,9 +37,10 @@ class Sweep {
  public:
   enum class Result : uint8_t { kDone, kStuck, kNoMemory };
 
-  // Fills *draft with one iteration of the steady state as the sweep saw it.
-  Result Run(const Timeline& timeline, const Machine& machine, const SweepOptions& options,
-             Draft* draft);
+  // Fills *draft with one iteration of the steady state as the sweep saw it. The horizon is that of
+  // the device budget.
+  Result Run(const Timeline& timeline, const Horizon& horizon, const Machine& machine,
+             const SweepOptions& options, Draft* draft);
 
   size_t pieces() const { return pieces_.size(); }
 
@@ -109,7 +110,7 @@ class Sweep {
   const Machine* machine_ = nullptr;
   SweepOptions options_;
   uint32_t n_ = 0;
-  Horizon horizon_;
+  const Horizon* horizon_ = nullptr;
   Links links_;
   Bytes used_ = 0;
   Bytes host_used_ = 0;

@@ -20,11 +20,11 @@ bool Sweep::Prepare() {
   missing_.Clear();
   records_.Clear();
   const size_t buffers = timeline_->buffers();
-  return horizon_.Build(*timeline_, machine_->device_budget) && CutPieces() && GroupByOp() &&
-         aim_.Resize(timeline_->uses()) && spare_aim_.Resize(timeline_->uses()) &&
-         next_use_.Resize(buffers) && next_at_.Resize(buffers) && base_.Resize(buffers) &&
-         dirty_key_.Resize(buffers) && rank_.Resize(buffers) && dirty_rank_.Resize(buffers) &&
-         spare_key_.Resize(buffers) && ExpectTimes() && (AimUses(), StartState());
+  return CutPieces() && GroupByOp() && aim_.Resize(timeline_->uses()) &&
+         spare_aim_.Resize(timeline_->uses()) && next_use_.Resize(buffers) &&
+         next_at_.Resize(buffers) && base_.Resize(buffers) && dirty_key_.Resize(buffers) &&
+         rank_.Resize(buffers) && dirty_rank_.Resize(buffers) && spare_key_.Resize(buffers) &&
+         ExpectTimes() && (AimUses(), StartState());
 }
 
 bool Sweep::ExpectTimes() {
@@ -102,7 +102,7 @@ void Sweep::AimUses() {
       const Use& use = timeline_->use(u);
       if (use.next == kNone) continue;
       const uint32_t after = u + 1 == end ? first : u + 1, length = use.next - use.op;
-      aim_[u] = timeline_->IsOpen(use) && !horizon_.Holds(use.next, use.op + 1) ? length : 0;
+      aim_[u] = timeline_->IsOpen(use) && !horizon_->Holds(use.next, use.op + 1) ? length : 0;
       const bool helps = timeline_->IsOpen(use) && tight_[use.next] > tight_[use.op + 1];
       spare_aim_[u] = helps ? length : 0;
       if (!timeline_->use(after).write && spare_aim_[after] != 0 &&
