@@ -9,7 +9,7 @@
 
 namespace tidemark::replay {
 
-inline constexpr size_t kLargestFile = size_t{4} << 30;
+inline constexpr size_t kLargestFile = size_t{2} << 30;
 
 // False: `*error` says in one sentence what is wrong with the file at `path`.
 bool ReadFileText(const std::string& path, size_t limit, std::string* text, std::string* error);

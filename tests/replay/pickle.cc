@@ -411,6 +411,7 @@ const std::vector<Pickle::Ref>& Pickle::items(Ref value) const {
 Pickle::Ref Pickle::Get(Ref dict, std::string_view key) const {
   if (kind(dict) != Kind::kDict) return kNone;
   const std::vector<Ref>& all = items(dict);
+  if (all.size() > 2 * kMostKeys) return kNone;
   for (size_t i = all.size(); i >= 2; i -= 2) {
     if (kind(all[i - 2]) == Kind::kText && text(all[i - 2]) == key) return all[i - 1];
   }

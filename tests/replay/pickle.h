@@ -21,7 +21,8 @@ class Pickle {
   enum class Kind : uint8_t { kNone, kBool, kInt, kFloat, kText, kBytes, kList, kTuple, kDict };
   using Ref = uint32_t;  // of a value; 0 is None
   static constexpr Ref kNone = 0;
-  static constexpr size_t kMostValues = size_t{200} << 20;
+  static constexpr size_t kMostValues = size_t{64} << 20;
+  static constexpr size_t kMostKeys = 1024;  // of a dict that is asked for a key
 
   // False: `*error` is one sentence that names the byte offset.
   bool Parse(std::string_view text, std::string* error);
@@ -34,7 +35,8 @@ class Pickle {
   std::string_view text(Ref value) const;
   // Of a list or tuple; of a dict keys and values in turn. Empty for anything else.
   const std::vector<Ref>& items(Ref value) const;
-  // The value under the text `key` of a dict, the last one given; None when there is none.
+  // The value under the text `key` of a dict, the last one given; None when there is none, or when
+  // the dict has more than kMostKeys.
   Ref Get(Ref dict, std::string_view key) const;
 
  private:

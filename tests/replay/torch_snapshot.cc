@@ -9,6 +9,8 @@
 namespace tidemark::replay {
 namespace {
 
+constexpr size_t kMostDevices = 256;
+
 class DeviceHistory {
  public:
   DeviceHistory(const Pickle& pickle, Pickle::Ref segments, int64_t device)
@@ -98,6 +100,7 @@ class DeviceHistory {
   std::string TakeBlocks(Pickle::Ref segment, const Fields& owner) {
     uint64_t address = owner.address;
     for (const Pickle::Ref block : pickle_.items(pickle_.Get(segment, "blocks"))) {
+      if (++blocks_ > kMostEvents) return "more blocks in segments than are accepted";
       const Pickle::Ref given = pickle_.Get(block, "address");
       if (pickle_.kind(given) == Pickle::Kind::kInt) {
         address = static_cast<uint64_t>(pickle_.number(given));
@@ -119,6 +122,7 @@ class DeviceHistory {
   Pickle::Ref segments_;
   int64_t device_;
   size_t number_ = 0;
+  size_t blocks_ = 0;
   AddressTrace out_;
   uint64_t change_ = 0;  // of reserved bytes since the beginning; wraps when negative
   uint64_t most_ = 0;    // the highest change_ was
@@ -138,6 +142,11 @@ bool ReadTorchSnapshot(std::string_view text, std::vector<Trace>* traces, std::s
   const Pickle::Ref histories = pickle.Get(pickle.root(), "device_traces");
   if (pickle.kind(histories) != Pickle::Kind::kList) {
     *error = "is no memory snapshot with a history: it has no list 'device_traces'";
+    return false;
+  }
+  if (pickle.items(histories).size() > kMostDevices) {
+    *error = "names " + std::to_string(pickle.items(histories).size()) + " devices; at most " +
+             std::to_string(kMostDevices) + " are accepted";
     return false;
   }
   const Pickle::Ref segments = pickle.Get(pickle.root(), "segments");
