@@ -15,7 +15,7 @@ bool Horizon::Build(const Timeline& timeline, Bytes budget) {
   if (!max_.Resize(2 * size_t{leaves_}, 0) || !add_.Resize(2 * size_t{leaves_}, 0)) return false;
   ops_ = n;
   returning_.Clear();
-  if (!lag_.Resize(size_t{n} * kLevels) || !returning_.Resize(n, 0)) return false;
+  if (!levels_.Resize(size_t{n} * kLevels) || !returning_.Resize(n, 0)) return false;
   for (uint32_t i = 0; i < 2 * n; ++i) {
     max_[leaves_ + i] = static_cast<int64_t>(timeline.floor(i % n));
   }
@@ -50,20 +50,38 @@ bool Horizon::Build(const Timeline& timeline, Bytes budget) {
       Add(from, i, static_cast<int64_t>(timeline.buffer(owner[list[k]]).bytes));
     }
     if (i < n) continue;
-    for (uint32_t level = 0; level < kLevels; ++level) {
-      const auto spared = static_cast<int64_t>(returning_[i - n] / kLevels * level);
-      const uint32_t above = LastAbove(i, spared > INT64_MAX - limit ? INT64_MAX : limit + spared);
-      lag_[(i - n) * kLevels + level] = above == kNone ? n : std::min(n, i - above - 1);
-    }
+    FillLevels(i, limit);
   }
   return true;
 }
 
+void Horizon::FillLevels(uint32_t slot, int64_t limit) {
+  const uint32_t op = slot - ops_;
+  Level* levels = &levels_[size_t{op} * kLevels];
+  const auto step = static_cast<int64_t>(returning_[op] / kLevels);
+  int64_t excess = 0;
+  uint32_t end = slot;
+  for (uint32_t k = 0; k < kLevels; ++k) {
+    const Slot above =
+        end == 0 || excess > INT64_MAX - limit ? Slot{kNone, 0} : LastAbove(end, limit + excess);
+    const uint32_t lag = above.at == kNone ? ops_ : std::min(ops_, slot - above.at - 1);
+    levels[k] = {lag, static_cast<Bytes>(excess)};
+    if (above.at == kNone) {
+      end = 0;
+      continue;
+    }
+    excess = std::max(above.bytes - limit, excess + step);
+    end = above.at;
+  }
+}
+
 Bytes Horizon::Excess(uint32_t use, uint32_t now) const {
-  const uint32_t i = use % ops_;
-  uint32_t level = 0;
-  while (level < kLevels && use - now > lag_[i * kLevels + level]) ++level;
-  return level == kLevels ? returning_[i] : returning_[i] / kLevels * level;
+  const uint32_t op = use % ops_;
+  const Level* levels = &levels_[size_t{op} * kLevels];
+  for (uint32_t k = 0; k < kLevels; ++k) {
+    if (use - now <= levels[k].lag) return levels[k].excess;
+  }
+  return returning_[op];
 }
 
 void Horizon::Add(uint32_t from, uint32_t to, int64_t bytes) {
@@ -86,8 +104,7 @@ void Horizon::Add(uint32_t from, uint32_t to, int64_t bytes) {
   for (uint32_t v = (to - 1 + leaves_) / 2; v >= 1; v /= 2) pull(v);
 }
 
-// The last slot before `end` with more than `limit`; kNone if there is none.
-uint32_t Horizon::LastAbove(uint32_t end, int64_t limit) const {
+Horizon::Slot Horizon::LastAbove(uint32_t end, int64_t limit) const {
   struct Node {
     uint32_t v, from, size;
     int64_t above;  // added by its ancestors
@@ -98,12 +115,12 @@ uint32_t Horizon::LastAbove(uint32_t end, int64_t limit) const {
   while (depth > 0) {
     const Node node = stack[--depth];
     if (node.from >= end || max_[node.v] + node.above <= limit) continue;
-    if (node.size == 1) return node.from;
+    if (node.size == 1) return {node.from, max_[node.v] + node.above};
     const int64_t above = node.above + add_[node.v];
     stack[depth++] = {2 * node.v, node.from, node.size / 2, above};
     stack[depth++] = {2 * node.v + 1, node.from + node.size / 2, node.size / 2, above};
   }
-  return kNone;
+  return {kNone, 0};
 }
 
 }  // namespace tidemark::core::planner

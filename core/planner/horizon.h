@@ -21,21 +21,34 @@ class Horizon {
   [[nodiscard]] bool Build(const Timeline& timeline, Bytes budget);
 
   // Operations counted on through the iterations: whether at `now` all used up to `use` fits.
-  bool Holds(uint32_t use, uint32_t now) const { return use - now <= lag_[use % ops_ * kLevels]; }
-  // Of what is used at `use`, so much must be away at some operation from `now` on; rounded up to a
-  // step of kLevels in the bytes used there after a window.
+  bool Holds(uint32_t use, uint32_t now) const {
+    return use - now <= levels_[size_t{use % ops_} * kLevels].lag;
+  }
+  // Of what is used at `use`, so much must be away at some operation from `now` on; where it grows
+  // in many steps, rounded up by less than one part in kLevels of what is used there after a
+  // window.
   Bytes Excess(uint32_t use, uint32_t now) const;
 
  private:
   static constexpr uint32_t kLevels = 8;
   void Add(uint32_t from, uint32_t to, int64_t bytes);  // to slots from .. to - 1
-  uint32_t LastAbove(uint32_t end, int64_t limit) const;
+  // The last slot before `end` with more than `limit`, and how much; kNone if there is none.
+  struct Slot {
+    uint32_t at;
+    int64_t bytes;
+  };
+  Slot LastAbove(uint32_t end, int64_t limit) const;
+  void FillLevels(uint32_t slot, int64_t limit);
 
   uint32_t leaves_ = 0;
   Array<int64_t> max_;  // a tree: of the node's children, plus its own added bytes
   Array<int64_t> add_;
   uint32_t ops_ = 1;
-  Array<uint32_t> lag_;     // per operation and level: as long as only so much does not fit
+  struct Level {
+    uint32_t lag;  // so many operations before the use, no more than `excess` does not fit
+    Bytes excess;
+  };
+  Array<Level> levels_;     // kLevels per operation
   Array<Bytes> returning_;  // per operation: bytes of the windows that end there
 };
 

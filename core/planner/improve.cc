@@ -6,6 +6,7 @@ namespace tidemark::core::planner {
 namespace {
 
 constexpr uint32_t kMostTrials = 600;
+constexpr uint32_t kPatience = 120;  // trials in a row without a gain
 constexpr uint64_t kWork = 120'000;  // operations, uses and pieces walked through in all trials
 
 // A fixed sequence of numbers that look random (SplitMix64).
@@ -65,7 +66,8 @@ Found Search::Improve() {
   const uint64_t work = timeline_.ops() + timeline_.uses() + sweep_.pieces();
   const auto trials = static_cast<uint32_t>(std::min<uint64_t>(kMostTrials, kWork / work));
   Dice dice;
-  for (uint32_t t = 0; t < trials && best_.step_time > timeline_.ideal(); ++t) {
+  uint32_t gained = 0;
+  for (uint32_t t = 0; t < trials && t - gained < kPatience && !IsDone(); ++t) {
     if (!shifts_.CopyFrom(best_shifts_)) return Found::kNoMemory;
     SweepOptions options = best_options_;
     DrawOptions(&dice, &options);
@@ -75,7 +77,9 @@ Found Search::Improve() {
     }
     options.shifts = &shifts_;
     if (TrySweep(options) == Found::kNoMemory) return Found::kNoMemory;
-    if (improved_ && !best_shifts_.CopyFrom(shifts_)) return Found::kNoMemory;
+    if (!improved_) continue;
+    gained = t;
+    if (!best_shifts_.CopyFrom(shifts_)) return Found::kNoMemory;
   }
   return Found::kPlan;
 }

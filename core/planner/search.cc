@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/bounds.h"
+
 namespace tidemark::core::planner {
 namespace {
 
@@ -20,6 +22,7 @@ constexpr Recipe kRecipes[] = {
 };
 
 // Times closer than this share of the ideal time are equal, and less traffic wins.
+constexpr uint64_t kBoundWork = 200'000;  // operations times what opens or closes
 constexpr double kSameTime = 1e-5;
 
 }  // namespace
@@ -38,10 +41,21 @@ void Search::Restart() {
   waits_.Clear();
 }
 
+// Small steps only: the bound costs the square of the operations.
+bool Search::BoundTime() {
+  least_time_ = timeline_.ideal();
+  const uint64_t ops = timeline_.ops();
+  if (ops * (ops + timeline_.uses()) > kBoundWork) return true;
+  const TimeBound bound = FindTimeBound(timeline_.step(), machine_);
+  if (bound.outcome == BoundOutcome::kBound) least_time_ = std::max(least_time_, bound.time);
+  return bound.outcome != BoundOutcome::kNoMemory;
+}
+
 Found Search::TryRecipes(uint32_t most) {
+  if (!BoundTime()) return Found::kNoMemory;
   for (uint32_t r = 0; r < std::min(most, recipes()); ++r) {
     if (TryRecipe(r) == Found::kNoMemory) return Found::kNoMemory;
-    if (has_plan_ && best_.step_time <= timeline_.ideal()) break;
+    if (IsDone()) break;
   }
   return has_plan_ ? Found::kPlan : Found::kNothing;
 }

@@ -39,6 +39,9 @@ class Search {
   // step allows.
   Found Improve();
 
+  // Whether no better plan can exist, as far as that is known.
+  bool IsDone() const { return has_plan_ && best_.step_time <= least_time_; }
+
   bool has_plan() const { return has_plan_; }
   const Plan& best() const { return best_; }
   // To put another plan in its place.
@@ -52,6 +55,7 @@ class Search {
   bool IsBetter(const Plan& plan) const;
   Found TrySweep(const SweepOptions& options);
   [[nodiscard]] bool ListOpenWindows();
+  [[nodiscard]] bool BoundTime();
 
   Timeline timeline_;
   Machine machine_;
@@ -66,6 +70,7 @@ class Search {
   Array<uint32_t> windows_;  // uses before windows that could leave
   Array<int32_t> shifts_, best_shifts_;
   SweepOptions best_options_;
+  Nanoseconds least_time_ = 0;  // no plan within the budgets is faster
   bool has_plan_ = false;
   bool improved_ = false;  // by the last draft
 };
