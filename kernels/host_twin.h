@@ -177,6 +177,8 @@ TIDEMARK_DEVICE T atomicCAS(T* address, T expected, T desired) {
 #error "a .cu source is compiled by nvcc, or by a host compiler with TIDEMARK_HOST_TWIN=1"
 #endif
 
+#include "kernels/host_twin_variable.h"
+// After it: the image lists what the variables are.
 #include "kernels/host_twin_image.h"
 
 #endif  // TIDEMARK_KERNELS_HOST_TWIN_H_

@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #define TIDEMARK_TWIN_MAGIC UINT64_C(0x314e4957544d4954)  // "TIMTWIN1", little endian
-#define TIDEMARK_TWIN_VERSION 1u
+#define TIDEMARK_TWIN_VERSION 2u
 
 enum {
   kTwinParamPointer = 1u,       // the parameter is a pointer to device memory
@@ -42,6 +42,8 @@ struct tm_twin_launch {
   // Called by traced twins for each run of bytes touched; write is 0 or 1. Null when not tracing.
   void (*touch)(void* context, const void* address, uint64_t bytes, int write);
   void* touch_context;
+  // Where the image's variables live for this launch, in the order of the image's table.
+  void* const* variables;
 };
 
 struct tm_twin_kernel {
@@ -64,11 +66,22 @@ struct tm_twin_kernel {
   void (*cost)(const struct tm_twin_launch*, double* flops, double* bytes);
 };
 
+// A __device__ or __constant__ variable. The device keeps an instance for each loaded module.
+struct tm_twin_variable {
+  const char* name;  // as cuModuleGetGlobal names it
+  uint64_t bytes;
+  const void* initial;  // `bytes` bytes
+  uint32_t constant;    // 1: kernels do not write it
+  uint32_t reserved;
+};
+
 struct tm_twin_image {
   uint64_t magic;
   uint32_t version;
   uint32_t kernel_count;
   const struct tm_twin_kernel* kernels;
+  const struct tm_twin_variable* variables;
+  uint64_t variable_count;
 };
 
 #endif  // TIDEMARK_KERNELS_HOST_TWIN_ABI_H_

@@ -24,6 +24,7 @@ struct TwinCost {
 
 #define TIDEMARK_TWIN_IMAGE(image, kernels) static_assert(true)
 #define TIDEMARK_TWIN_REGISTER(image, kernels) static_assert(true)
+#define TIDEMARK_TWIN_REGISTER_WITH(image, kernels, variables) static_assert(true)
 
 #else
 
@@ -221,6 +222,7 @@ struct FatBinaryWrapper {
 #define TIDEMARK_TWIN_IMAGE(image, kernels) \
   kernels(TIDEMARK_TWIN_DEFINE_TRACED_) static_assert(true)
 #define TIDEMARK_TWIN_REGISTER(image, kernels) TIDEMARK_TWIN_IMAGE(image, kernels)
+#define TIDEMARK_TWIN_REGISTER_WITH(image, kernels, variables) TIDEMARK_TWIN_IMAGE(image, kernels)
 
 #else
 
@@ -232,6 +234,8 @@ void __cudaRegisterFunction(void** handle, const char* host_function, char* devi
                             const char* device_name, int thread_limit, uint3* thread_index,
                             uint3* block_index, dim3* block_shape, dim3* grid_shape,
                             int* warp_size);
+void __cudaRegisterVar(void** handle, char* shadow, char* device_name, const char* name,
+                       int external, size_t bytes, int constant, int global);
 }
 
 #if defined(TIDEMARK_TWIN_HAS_TRACED)
@@ -249,36 +253,73 @@ void __cudaRegisterFunction(void** handle, const char* host_function, char* devi
       #function),
 #define TIDEMARK_TWIN_HOST_FUNCTION_(function, sync, cost) reinterpret_cast<const char*>(&function),
 
-#define TIDEMARK_TWIN_IMAGE(image, kernels)                                                    \
+#define TIDEMARK_TWIN_DESCRIBE_VARIABLE_(kind, type, name, ...)                                   \
+  tm_twin_variable{#name, sizeof(type), &tidemark_twin_initial_##name.value, tidemark_twin::kind, \
+                   0},
+#define TIDEMARK_TWIN_SHADOW_(kind, type, name, ...) TIDEMARK_TWIN_SYMBOL(name),
+#define TIDEMARK_TWIN_NO_VARIABLES_(VARIABLE)
+
+// The variables' table ends with an empty entry, because C++ has no empty array.
+#define TIDEMARK_TWIN_IMAGE_WITH_(image, kernels, variables)                                   \
   kernels(TIDEMARK_TWIN_DECLARE_TRACED_) static constexpr tm_twin_kernel                       \
       tidemark_twin_kernels_##image[] = {kernels(TIDEMARK_TWIN_DESCRIBE_)};                    \
+  static constexpr tm_twin_variable tidemark_twin_variables_##image[] = {                      \
+      variables(TIDEMARK_TWIN_DESCRIBE_VARIABLE_) tm_twin_variable{}};                         \
   static constexpr tm_twin_image tidemark_twin_data_##image = {                                \
-      TIDEMARK_TWIN_MAGIC, TIDEMARK_TWIN_VERSION,                                              \
+      TIDEMARK_TWIN_MAGIC,                                                                     \
+      TIDEMARK_TWIN_VERSION,                                                                   \
       sizeof(tidemark_twin_kernels_##image) / sizeof(tm_twin_kernel),                          \
-      tidemark_twin_kernels_##image};                                                          \
+      tidemark_twin_kernels_##image,                                                           \
+      tidemark_twin_variables_##image,                                                         \
+      sizeof(tidemark_twin_variables_##image) / sizeof(tm_twin_variable) - 1};                 \
   extern "C" __attribute__((visibility("hidden"))) const void* tidemark_twin_image_##image() { \
     return &tidemark_twin_data_##image;                                                        \
   }                                                                                            \
   static_assert(true)
+#define TIDEMARK_TWIN_IMAGE(image, kernels) \
+  TIDEMARK_TWIN_IMAGE_WITH_(image, kernels, TIDEMARK_TWIN_NO_VARIABLES_)
 
-// Registered before main, unregistered at exit, as nvcc's host code does.
-#define TIDEMARK_TWIN_REGISTER(image, kernels)                                                    \
-  TIDEMARK_TWIN_IMAGE(image, kernels);                                                            \
-  static void** tidemark_twin_handle_##image;                                                     \
-  __attribute__((constructor)) static void tidemark_twin_register_##image() {                     \
-    static tidemark_twin::FatBinaryWrapper wrapper;                                               \
-    const char* const functions[] = {kernels(TIDEMARK_TWIN_HOST_FUNCTION_)};                      \
-    wrapper.data = &tidemark_twin_data_##image;                                                   \
-    tidemark_twin_handle_##image = __cudaRegisterFatBinary(&wrapper);                             \
-    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); ++i) {                       \
-      const char* name = tidemark_twin_kernels_##image[i].name;                                   \
-      __cudaRegisterFunction(tidemark_twin_handle_##image, functions[i], const_cast<char*>(name), \
-                             name, -1, nullptr, nullptr, nullptr, nullptr, nullptr);              \
-    }                                                                                             \
-    __cudaRegisterFatBinaryEnd(tidemark_twin_handle_##image);                                     \
-    atexit([] { __cudaUnregisterFatBinary(tidemark_twin_handle_##image); });                      \
-  }                                                                                               \
+namespace tidemark_twin {
+namespace {
+
+// What nvcc's host code does before main, for the contents of one image.
+inline void** Register(FatBinaryWrapper* wrapper, const tm_twin_image& image,
+                       const char* const* functions, const void* const* shadows) {
+  wrapper->data = &image;
+  void** handle = __cudaRegisterFatBinary(wrapper);
+  for (size_t i = 0; i < image.kernel_count; ++i) {
+    const char* name = image.kernels[i].name;
+    __cudaRegisterFunction(handle, functions[i], const_cast<char*>(name), name, -1, nullptr,
+                           nullptr, nullptr, nullptr, nullptr);
+  }
+  for (size_t i = 0; i < image.variable_count; ++i) {
+    const tm_twin_variable& variable = image.variables[i];
+    __cudaRegisterVar(handle, static_cast<char*>(const_cast<void*>(shadows[i])),
+                      const_cast<char*>(variable.name), variable.name, 0, variable.bytes,
+                      static_cast<int>(variable.constant), 0);
+  }
+  __cudaRegisterFatBinaryEnd(handle);
+  return handle;
+}
+
+}  // namespace
+}  // namespace tidemark_twin
+
+// Registered before main, unregistered at exit.
+#define TIDEMARK_TWIN_REGISTER_WITH(image, kernels, variables)                             \
+  TIDEMARK_TWIN_IMAGE_WITH_(image, kernels, variables);                                    \
+  static void** tidemark_twin_handle_##image;                                              \
+  __attribute__((constructor)) static void tidemark_twin_register_##image() {              \
+    static tidemark_twin::FatBinaryWrapper wrapper;                                        \
+    const char* const functions[] = {kernels(TIDEMARK_TWIN_HOST_FUNCTION_)};               \
+    const void* const shadows[] = {variables(TIDEMARK_TWIN_SHADOW_) nullptr};              \
+    tidemark_twin_handle_##image =                                                         \
+        tidemark_twin::Register(&wrapper, tidemark_twin_data_##image, functions, shadows); \
+    atexit([] { __cudaUnregisterFatBinary(tidemark_twin_handle_##image); });               \
+  }                                                                                        \
   static_assert(true)
+#define TIDEMARK_TWIN_REGISTER(image, kernels) \
+  TIDEMARK_TWIN_REGISTER_WITH(image, kernels, TIDEMARK_TWIN_NO_VARIABLES_)
 
 #endif  // TIDEMARK_TWIN_TRACED
 #endif  // __CUDACC__

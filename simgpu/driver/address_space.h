@@ -19,7 +19,7 @@ namespace simgpu {
 
 constexpr size_t kGranularity = size_t{2} << 20;
 
-enum class Kind { kPlain, kPool, kIpc, kMapping, kPinned, kRegistered, kManaged };
+enum class Kind { kPlain, kPool, kIpc, kMapping, kVariable, kPinned, kRegistered, kManaged };
 
 // One allocation or mapping. `bytes` is what its owner may touch; `span_bytes` what is really
 // mapped.

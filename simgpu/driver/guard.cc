@@ -69,7 +69,7 @@ void ProtectAll() {
 
 bool IsDeviceBytes(const Range& range) {
   return range.kind == Kind::kPlain || range.kind == Kind::kPool || range.kind == Kind::kIpc ||
-         range.kind == Kind::kMapping;
+         range.kind == Kind::kMapping || range.kind == Kind::kVariable;
 }
 
 bool ApplyProtection(const Range& range) {

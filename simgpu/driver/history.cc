@@ -32,6 +32,8 @@ const char* NameOf(Kind kind) {
       return "an IPC import";
     case Kind::kMapping:
       return "a VMM mapping";
+    case Kind::kVariable:
+      return "a device variable";
     case Kind::kPinned:
       return "pinned host memory";
     case Kind::kRegistered:

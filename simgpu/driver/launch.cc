@@ -120,11 +120,12 @@ CUresult CheckLimits(const Launch& launch) {
   return CUDA_SUCCESS;
 }
 
-CUresult RunKernel(const Launch& launch, const Operation& op) {
+CUresult RunKernel(const Launch& launch, const VariableAddresses& variables, const Operation& op) {
   Kernel& kernel = *launch.function->kernel;
   TwinRun run;
   run.twin = kernel.twin;
   run.launch = TwinLaunchOf(launch);
+  run.launch.variables = variables.data();
   const RaceAccess access = Engine::Get().RunningAccess();
   const bool traceable = kernel.twin->uses_barrier != 0 ? kernel.twin->run_thread_traced != nullptr
                                                         : kernel.twin->run_traced != nullptr;
@@ -183,9 +184,14 @@ Operation MakeLaunchOperation(std::shared_ptr<const Launch> launch, int device) 
   op.from_kernel = true;
   FindPointers(*launch, &op);
   op.seconds = KernelSeconds(*launch, op);
-  if (launch->function->kernel->twin != nullptr) {
-    op.run = [launch](Operation& running) { return RunKernel(*launch, running); };
-  }
+  const Kernel& kernel = *launch->function->kernel;
+  if (kernel.twin == nullptr) return op;
+  VariableAddresses variables;
+  const CUresult placed = AddressesFor(*kernel.image, launch->function->module, device, &variables);
+  for (const void* at : variables) op.mentions.push_back(reinterpret_cast<CUdeviceptr>(at));
+  op.run = [launch, variables, placed](Operation& running) {
+    return placed != CUDA_SUCCESS ? placed : RunKernel(*launch, variables, running);
+  };
   return op;
 }
 

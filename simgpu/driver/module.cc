@@ -43,22 +43,6 @@ T ReadAs(const void* image) {
   return value;
 }
 
-std::unique_ptr<Kernel> KernelOfTwin(const TwinKernel& twin) {
-  auto kernel = std::make_unique<Kernel>();
-  kernel->name = twin.name;
-  kernel->twin = &twin;
-  kernel->static_shared_bytes = static_cast<int>(twin.static_shared_bytes);
-  if (twin.max_threads_per_block != 0) {
-    kernel->max_threads = static_cast<int>(twin.max_threads_per_block);
-  }
-  for (uint32_t i = 0; i < twin.param_count; ++i) {
-    const TwinParam& param = twin.params[i];
-    kernel->params.push_back({param.offset, param.size, param.flags});
-    kernel->param_bytes = std::max<size_t>(kernel->param_bytes, param.offset + param.size);
-  }
-  return kernel;
-}
-
 // Text that starts with ".version" somewhere in the container and runs to the first zero byte.
 std::vector<std::string> PtxTextsIn(const char* bytes, size_t size) {
   static constexpr char kStart[] = ".version ";
@@ -88,6 +72,24 @@ Modules& Modules::Get() {
   return *modules;
 }
 
+std::unique_ptr<Kernel> Modules::KernelOfTwin(const Twin& found) {
+  const TwinKernel& twin = *found.kernel;
+  auto kernel = std::make_unique<Kernel>();
+  kernel->name = twin.name;
+  kernel->twin = &twin;
+  kernel->image = found.image;
+  kernel->static_shared_bytes = static_cast<int>(twin.static_shared_bytes);
+  if (twin.max_threads_per_block != 0) {
+    kernel->max_threads = static_cast<int>(twin.max_threads_per_block);
+  }
+  for (uint32_t i = 0; i < twin.param_count; ++i) {
+    const TwinParam& param = twin.params[i];
+    kernel->params.push_back({param.offset, param.size, param.flags});
+    kernel->param_bytes = std::max<size_t>(kernel->param_bytes, param.offset + param.size);
+  }
+  return kernel;
+}
+
 CUresult Modules::LoadTwins(const TwinImage* image, CUmodule module) {
   if (image->version != kTwinVersion) {
     LogAlways("a twin image has version %u; this device reads version %u", image->version,
@@ -95,10 +97,11 @@ CUresult Modules::LoadTwins(const TwinImage* image, CUmodule module) {
     return CUDA_ERROR_INVALID_IMAGE;
   }
   for (uint32_t i = 0; i < image->kernel_count; ++i) {
-    const TwinKernel& twin = image->kernels[i];
-    twins_[twin.name] = &twin;
-    module->kernels[twin.name] = KernelOfTwin(twin);
+    const Twin twin{&image->kernels[i], image};
+    twins_[twin.kernel->name] = twin;
+    module->kernels[twin.kernel->name] = KernelOfTwin(twin);
   }
+  AddVariables(*image, &module->variables);
   return CUDA_SUCCESS;
 }
 
@@ -110,10 +113,12 @@ CUresult Modules::LoadPtx(const std::string& text, CUmodule module) {
   }
   for (Kernel& kernel : kernels) {
     const std::string name = kernel.name;
-    const TwinKernel* twin = FindTwin(name);
+    const Twin* twin = FindTwin(name);
     module->kernels[name] =
         twin != nullptr ? KernelOfTwin(*twin) : std::make_unique<Kernel>(std::move(kernel));
+    if (twin != nullptr) AddVariables(*twin->image, &module->variables);
   }
+  ParsePtxVariables(text, &module->variables);
   return CUDA_SUCCESS;
 }
 
@@ -188,15 +193,28 @@ void Modules::LoadConfiguredTwins() {
   }
 }
 
-const TwinKernel* Modules::FindTwin(const std::string& name) {
+const Modules::Twin* Modules::FindTwin(const std::string& name) const {
   const auto found = twins_.find(name);
-  return found == twins_.end() ? nullptr : found->second;
+  return found == twins_.end() ? nullptr : &found->second;
 }
 
 void Modules::Unload(CUmodule module) {
   // Twin kernels stay known by name: their code belongs to a loaded object, not to the module.
   // Handles and kernels stay allocated, because queued launches may still name them.
   modules_.erase(module);
+  FreeVariables(&module->variables);
+}
+
+CUresult Modules::GetGlobal(CUmodule module, const char* name, int device, CUdeviceptr* address,
+                            size_t* bytes) {
+  const auto found = module->variables.find(name);
+  if (found == module->variables.end()) return CUDA_ERROR_NOT_FOUND;
+  CUdeviceptr instance = 0;
+  const CUresult bad = InstanceOf(found->first, &found->second, device, module->context, &instance);
+  if (bad != CUDA_SUCCESS) return bad;
+  if (address != nullptr) *address = instance;
+  if (bytes != nullptr) *bytes = found->second.bytes;
+  return CUDA_SUCCESS;
 }
 
 CUresult Modules::GetFunction(CUmodule module, const char* name, CUfunction* function) {
@@ -206,7 +224,7 @@ CUresult Modules::GetFunction(CUmodule module, const char* name, CUfunction* fun
   }
   auto kernel = module->kernels.find(name);
   if (kernel == module->kernels.end() && module->opaque) {
-    if (const TwinKernel* twin = FindTwin(name); twin != nullptr) {
+    if (const Twin* twin = FindTwin(name); twin != nullptr) {
       kernel = module->kernels.emplace(name, KernelOfTwin(*twin)).first;
     } else {
       LogVerbose("kernel %s: the image holds GPU code only, and no host twin has that name", name);
@@ -238,6 +256,9 @@ CUresult Modules::GetKernel(CUlibrary library, const char* name, CUkernel* out) 
 }
 
 void Modules::DropContext(CUcontext context) {
+  for (const CUlibrary library : libraries_) {
+    FreeVariablesOn(context->device, &library->module->variables);
+  }
   std::erase_if(modules_, [&](CUmodule module) { return module->context == context; });
 }
 

@@ -14,6 +14,7 @@
 #include <unordered_set>
 #include <vector>
 
+#include "simgpu/driver/module_variable.h"
 #include "simgpu/driver/twin_image.h"
 
 namespace simgpu {
@@ -30,6 +31,7 @@ struct Kernel {
   std::vector<KernelParam> params;
   size_t param_bytes = 0;
   const TwinKernel* twin = nullptr;
+  const TwinImage* image = nullptr;  // the twin's
   int static_shared_bytes = 0;
   int max_threads = 1024;
   bool said_untraced = false;
@@ -48,6 +50,7 @@ struct CUmod_st {
   void* handle = nullptr;  // of dlopen, when the image came from a shared object
   std::map<std::string, std::unique_ptr<simgpu::Kernel>> kernels;
   std::map<std::string, CUfunction> functions;
+  simgpu::Variables variables;
 };
 
 inline constexpr uint32_t kFunctionMagic = 0x46554e43;
@@ -88,6 +91,9 @@ class Modules {
   std::unordered_set<CUlibrary>& libraries() { return libraries_; }
 
   CUresult GetFunction(CUmodule module, const char* name, CUfunction* function);
+  // The variable's instance for the module's device, or for `device` of a library's module.
+  CUresult GetGlobal(CUmodule module, const char* name, int device, CUdeviceptr* address,
+                     size_t* bytes);
   CUresult GetKernel(CUlibrary library, const char* name, CUkernel* kernel);
   void DropContext(CUcontext context);
 
@@ -96,12 +102,17 @@ class Modules {
   CUresult LoadTwins(const TwinImage* image, CUmodule module);
   CUresult LoadPtx(const std::string& text, CUmodule module);
   CUresult LoadFat(const void* image, CUmodule module);
-  const TwinKernel* FindTwin(const std::string& name);
+  struct Twin {
+    const TwinKernel* kernel = nullptr;
+    const TwinImage* image = nullptr;
+  };
+  static std::unique_ptr<Kernel> KernelOfTwin(const Twin& twin);
+  const Twin* FindTwin(const std::string& name) const;
   void LoadConfiguredTwins();
 
   std::unordered_set<CUmodule> modules_;
   std::unordered_set<CUlibrary> libraries_;
-  std::map<std::string, const TwinKernel*> twins_;  // of every image seen, by kernel name
+  std::map<std::string, Twin> twins_;  // of every image seen, by kernel name
   bool configured_twins_ = false;
 };
 

@@ -30,6 +30,20 @@ CUresult LoadPath(const char* path, CUmodule* module) {
   return result;
 }
 
+CUresult UnloadModule(CUmodule module) {
+  std::vector<int> devices;
+  {
+    Lock lock(DriverLock());
+    if (!Modules::Get().IsModule(module)) return CUDA_ERROR_INVALID_HANDLE;
+    devices = DevicesOf(module->variables);
+  }
+  for (const int device : devices) SynchronizeDevice(device);
+  Lock lock(DriverLock());
+  if (!Modules::Get().IsModule(module)) return CUDA_ERROR_INVALID_HANDLE;
+  Modules::Get().Unload(module);
+  return CUDA_SUCCESS;
+}
+
 CUresult FindFunction(CUmodule module, const char* name, CUfunction* function) {
   Lock lock(DriverLock());
   CUcontext context = nullptr;
@@ -144,10 +158,7 @@ SIMGPU_API CUresult cuModuleLoadFatBinary(CUmodule* module, const void* image) {
 
 SIMGPU_API CUresult cuModuleUnload(CUmodule module) {
   SIMGPU_ENTER();
-  simgpu::Lock lock(simgpu::DriverLock());
-  if (!simgpu::Modules::Get().IsModule(module)) return CUDA_ERROR_INVALID_HANDLE;
-  simgpu::Modules::Get().Unload(module);
-  return CUDA_SUCCESS;
+  return simgpu::UnloadModule(module);
 }
 
 SIMGPU_API CUresult cuModuleGetLoadingMode(CUmoduleLoadingMode* mode) {
@@ -185,13 +196,17 @@ SIMGPU_API CUresult cuModuleEnumerateFunctions(CUfunction* functions, unsigned c
   return CUDA_SUCCESS;
 }
 
-// Device variables live in GPU code, which is not read: there are none to find.
-SIMGPU_API CUresult cuModuleGetGlobal_v2(CUdeviceptr*, size_t*, CUmodule module, const char* name) {
+SIMGPU_API CUresult cuModuleGetGlobal_v2(CUdeviceptr* address, size_t* bytes, CUmodule module,
+                                         const char* name) {
   SIMGPU_ENTER();
   simgpu::Lock lock(simgpu::DriverLock());
+  CUcontext context = nullptr;
+  if (const CUresult bad = simgpu::RequireContext(&context); bad != CUDA_SUCCESS) return bad;
   if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!simgpu::Modules::Get().IsModule(module)) return CUDA_ERROR_INVALID_HANDLE;
-  return CUDA_ERROR_NOT_FOUND;
+  // The module of a library serves whatever device is asked from.
+  const CUcontext of = module->context != nullptr ? module->context : context;
+  return simgpu::Modules::Get().GetGlobal(module, name, of->device, address, bytes);
 }
 
 SIMGPU_API CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction f) {

@@ -43,11 +43,6 @@ CUkernel AsKernel(CUkernel kernel) {
   return kernel != nullptr && kernel->magic == kKernelMagic ? kernel : nullptr;
 }
 
-CUresult NoSuchGlobal(CUlibrary library, const char* name) {
-  if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  return WithLibrary(library, [] { return CUDA_ERROR_NOT_FOUND; });
-}
-
 }  // namespace
 }  // namespace simgpu
 
@@ -65,6 +60,13 @@ SIMGPU_API CUresult cuLibraryLoadFromFile(CUlibrary* library, const char* path, 
 
 SIMGPU_API CUresult cuLibraryUnload(CUlibrary library) {
   SIMGPU_ENTER();
+  std::vector<int> devices;
+  const CUresult bad = simgpu::WithLibrary(library, [&] {
+    devices = simgpu::DevicesOf(library->module->variables);
+    return CUDA_SUCCESS;
+  });
+  if (bad != CUDA_SUCCESS) return bad;
+  for (const int device : devices) simgpu::SynchronizeDevice(device);
   return simgpu::WithLibrary(library, [&] {
     simgpu::Modules::Get().Unload(library->module);
     simgpu::Modules::Get().libraries().erase(library);
@@ -113,15 +115,23 @@ SIMGPU_API CUresult cuLibraryGetModule(CUmodule* module, CUlibrary library) {
   });
 }
 
-SIMGPU_API CUresult cuLibraryGetGlobal(CUdeviceptr*, size_t*, CUlibrary library, const char* name) {
+SIMGPU_API CUresult cuLibraryGetGlobal(CUdeviceptr* address, size_t* bytes, CUlibrary library,
+                                       const char* name) {
   SIMGPU_ENTER();
-  return simgpu::NoSuchGlobal(library, name);
+  CUcontext context = nullptr;
+  if (const CUresult bad = simgpu::RequireContext(&context); bad != CUDA_SUCCESS) return bad;
+  if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  return simgpu::WithLibrary(library, [&] {
+    return simgpu::Modules::Get().GetGlobal(library->module, name, context->device, address, bytes);
+  });
 }
 
 SIMGPU_API CUresult cuLibraryGetManaged(CUdeviceptr*, size_t*, CUlibrary library,
                                         const char* name) {
   SIMGPU_ENTER();
-  return simgpu::NoSuchGlobal(library, name);
+  if (name == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  // Managed variables of images are not simulated.
+  return simgpu::WithLibrary(library, [] { return CUDA_ERROR_NOT_FOUND; });
 }
 
 SIMGPU_API CUresult cuKernelGetFunction(CUfunction* function, CUkernel kernel) {

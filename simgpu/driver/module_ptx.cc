@@ -1,10 +1,11 @@
-// Reads kernels and their parameters from PTX text: `.entry` directives as the PTX ISA documents
-// them. Instructions are not looked at.
+// Reads kernels with their parameters, and variables, from PTX text: `.entry`, `.global` and
+// `.const` directives as the PTX ISA documents them. Instructions are not looked at.
 
 #include <cctype>
 #include <cstdlib>
 
 #include "simgpu/driver/module.h"
+#include "simgpu/driver/state.h"
 
 namespace simgpu {
 namespace {
@@ -139,7 +140,106 @@ std::string ReadEntry(Tokens* in, Kernel* kernel) {
   return "";
 }
 
+// `.align 4 .b8 name[2][8] = {1, 0x2}`, from the token after `.global` or `.const` to the
+// semicolon.
+struct Declaration {
+  std::string name;
+  size_t element_bytes = 0;
+  size_t count = 1;
+  std::vector<std::string> values;
+};
+
+Declaration ReadDeclaration(Tokens* in) {
+  Declaration declared;
+  bool values = false;
+  for (; !in->end() && in->token() != ";"; in->Next()) {
+    const std::string& token = in->token();
+    if (token == "=") {
+      values = true;
+    } else if (values) {
+      if (token != "{" && token != "}" && token != ",") declared.values.push_back(token);
+    } else if (token == ".align") {
+      in->Next();
+    } else if (token == "[") {
+      in->Next();
+      declared.count *= std::strtoul(in->token().c_str(), nullptr, 10);
+      in->Next();
+    } else if (token[0] != '.') {
+      declared.name = token;
+    } else if (declared.element_bytes == 0) {
+      declared.element_bytes = TypeBytes(token);
+    }
+  }
+  return declared;
+}
+
+// An element as PTX writes it: a decimal, octal or hexadecimal number, or the bits of a float.
+bool AppendValue(const std::string& text, size_t bytes, std::vector<unsigned char>* out) {
+  const bool bits = text.size() > 2 && text[0] == '0' && std::string("fFdD").find(text[1]) < 4;
+  char* rest = nullptr;
+  const unsigned long long value =
+      std::strtoull(text.c_str() + (bits ? 2 : 0), &rest, bits ? 16 : 0);
+  const bool unsigned_mark = *rest == 'U' && rest[1] == '\0';
+  if (*rest != '\0' && !unsigned_mark) return false;
+  for (size_t i = 0; i < bytes; ++i) {
+    out->push_back(i < 8 ? static_cast<unsigned char>(value >> (8 * i)) : 0);
+  }
+  return true;
+}
+
+// Two's complement of the last element.
+void Negate(std::vector<unsigned char>* bytes, size_t element_bytes) {
+  unsigned carry = 1;
+  for (size_t i = bytes->size() - element_bytes; i < bytes->size(); ++i) {
+    const unsigned flipped = (~(*bytes)[i] & 0xffu) + carry;
+    (*bytes)[i] = static_cast<unsigned char>(flipped);
+    carry = flipped >> 8;
+  }
+}
+
+void AddDeclared(const Declaration& declared, Variables* variables) {
+  const size_t bytes = declared.element_bytes * declared.count;
+  if (declared.name.empty() || bytes == 0) return;
+  const auto [added, is_new] = variables->try_emplace(declared.name);
+  if (!is_new) return;  // known from a twin, or from the text for another architecture
+  added->second.bytes = bytes;
+  std::vector<unsigned char> initial;
+  bool negative = false;
+  for (const std::string& value : declared.values) {
+    // The minus of a negative number is a token of its own.
+    if (value == "-") {
+      negative = true;
+      continue;
+    }
+    if (!AppendValue(value, declared.element_bytes, &initial)) {
+      LogVerbose("device variable %s begins as zeros: its initial value %s is no number",
+                 declared.name.c_str(), value.c_str());
+      return;
+    }
+    if (negative) Negate(&initial, declared.element_bytes);
+    negative = false;
+  }
+  added->second.initial = std::move(initial);
+}
+
 }  // namespace
+
+void ParsePtxVariables(const std::string& text, Variables* variables) {
+  Tokens in(text);
+  int depth = 0;
+  bool external = false;
+  while (!in.end()) {
+    const std::string token = in.token();
+    in.Next();
+    if (token == "{" || token == "(") ++depth;
+    if (token == "}" || token == ")") --depth;
+    if (token == ".extern") external = true;
+    if (token == ";") external = false;
+    if (depth != 0 || (token != ".global" && token != ".const")) continue;
+    const Declaration declared = ReadDeclaration(&in);
+    if (!external) AddDeclared(declared, variables);
+  }
+}
 
 std::string ParsePtx(const std::string& text, std::vector<Kernel>* kernels) {
   Tokens in(text);

@@ -11,7 +11,7 @@
 namespace simgpu {
 
 inline constexpr uint64_t kTwinMagic = UINT64_C(0x314e4957544d4954);  // "TIMTWIN1", little endian
-inline constexpr uint32_t kTwinVersion = 1;
+inline constexpr uint32_t kTwinVersion = 2;
 
 inline constexpr uint32_t kTwinPointer = 1;       // the parameter points to device memory
 inline constexpr uint32_t kTwinConstPointee = 2;  // ... which the kernel only reads
@@ -34,6 +34,7 @@ struct TwinLaunch {
   void* barrier_context;
   void (*touch)(void* context, const void* address, uint64_t bytes, int write);
   void* touch_context;
+  void* const* variables;
 };
 
 struct TwinKernel {
@@ -50,11 +51,21 @@ struct TwinKernel {
   void (*cost)(const TwinLaunch*, double* flops, double* bytes);
 };
 
+struct TwinVariable {
+  const char* name;
+  uint64_t bytes;
+  const void* initial;
+  uint32_t constant;
+  uint32_t reserved;
+};
+
 struct TwinImage {
   uint64_t magic;
   uint32_t version;
   uint32_t kernel_count;
   const TwinKernel* kernels;
+  const TwinVariable* variables;
+  uint64_t variable_count;
 };
 
 }  // namespace simgpu

@@ -3,6 +3,13 @@
 
 #include "kernels/host_twin.h"
 
+using FourWords = unsigned[4];
+#define CONTRACT_VARIABLES(VARIABLE)                      \
+  VARIABLE(kTwinDevice, FourWords, contract_cells)        \
+  VARIABLE(kTwinDevice, unsigned, contract_total, = 1000) \
+  VARIABLE(kTwinConstant, FourWords, contract_weights, = {1, 2, 3, 4})
+TIDEMARK_TWIN_VARIABLES(CONTRACT_VARIABLES);
+
 TIDEMARK_DEVICE int Linear() { return static_cast<int>(blockIdx.x * blockDim.x + threadIdx.x); }
 
 TIDEMARK_KERNEL void ContractNothing() {}
@@ -53,6 +60,19 @@ TIDEMARK_KERNEL void ContractReverse(unsigned* data) {
 
 TIDEMARK_KERNEL void ContractCount(unsigned* counter) { atomicAdd(counter, 1u); }
 
+// Thread i of one block adds its weighted number to cell i, and to the total.
+TIDEMARK_KERNEL void ContractWeigh(unsigned factor) {
+  const unsigned i = threadIdx.x;
+  contract_cells[i] += contract_weights[i] * factor;
+  atomicAdd(&contract_total, contract_weights[i] * factor);
+}
+
+#if !defined(TIDEMARK_TWIN_TRACED)
+extern "C" const void* ContractCells() { return TIDEMARK_TWIN_SYMBOL(contract_cells); }
+extern "C" const void* ContractTotal() { return TIDEMARK_TWIN_SYMBOL(contract_total); }
+extern "C" const void* ContractWeights() { return TIDEMARK_TWIN_SYMBOL(contract_weights); }
+#endif
+
 #define CONTRACT_KERNELS(KERNEL)               \
   KERNEL(ContractNothing, kNoBarrier, nullptr) \
   KERNEL(ContractFill, kNoBarrier, nullptr)    \
@@ -61,5 +81,6 @@ TIDEMARK_KERNEL void ContractCount(unsigned* counter) { atomicAdd(counter, 1u); 
   KERNEL(ContractMixed, kNoBarrier, nullptr)   \
   KERNEL(ContractIndex, kNoBarrier, nullptr)   \
   KERNEL(ContractReverse, kBarrier, nullptr)   \
-  KERNEL(ContractCount, kNoBarrier, nullptr)
-TIDEMARK_TWIN_REGISTER(contract, CONTRACT_KERNELS);
+  KERNEL(ContractCount, kNoBarrier, nullptr)   \
+  KERNEL(ContractWeigh, kNoBarrier, nullptr)
+TIDEMARK_TWIN_REGISTER_WITH(contract, CONTRACT_KERNELS, CONTRACT_VARIABLES);

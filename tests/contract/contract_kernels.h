@@ -12,6 +12,12 @@ void ContractMixed(char sign, const double* in, short shift, float* out, int cou
 void ContractIndex(unsigned* out);
 void ContractReverse(unsigned* data);
 void ContractCount(unsigned* counter);
+void ContractWeigh(unsigned factor);
+
+// Symbols of the device variables, for cudaMemcpyToSymbol and the like.
+const void* ContractCells();
+const void* ContractTotal();
+const void* ContractWeights();
 
 #if defined(CONTRACT_FATBIN)
 extern const char contract_fatbin[];  // contract_fatbin.S

@@ -152,7 +152,7 @@ TEST_F(LaunchContract, LibrariesHoldKernelsWithoutContext) {
   unsigned count = 0;
   CU_OK(CU(cuLibraryLoadData)(&library, Image(), nullptr, nullptr, 0, nullptr, nullptr, 0));
   CU_OK(CU(cuLibraryGetKernelCount)(&count, library));
-  EXPECT_EQ(count, 8u);
+  EXPECT_EQ(count, 9u);
   CU_OK(CU(cuLibraryGetKernel)(&kernel, library, "ContractFill"));
   EXPECT_CU(CUDA_ERROR_NOT_FOUND, CU(cuLibraryGetKernel)(&kernel, library, "ContractMissing"));
   CU_OK(CU(cuLibraryGetKernel)(&kernel, library, "ContractFill"));

@@ -92,8 +92,12 @@ const simgpu::TwinKernel kKernels[] = {
     {"slow", Nothing, Nothing, nullptr, nullptr, 0, 1, kAddParams, 0, 1024, OneMillisecond},
     {"untraced", Untraced, nullptr, nullptr, nullptr, 0, 2, kAddParams, 0, 1024, nullptr},
 };
-const simgpu::TwinImage kImage = {simgpu::kTwinMagic, simgpu::kTwinVersion,
-                                  sizeof(kKernels) / sizeof(kKernels[0]), kKernels};
+const simgpu::TwinImage kImage = {simgpu::kTwinMagic,
+                                  simgpu::kTwinVersion,
+                                  sizeof(kKernels) / sizeof(kKernels[0]),
+                                  kKernels,
+                                  nullptr,
+                                  0};
 
 void Child(const std::string& config, const std::function<void()>& body, int output) {
   dup2(output, STDERR_FILENO);

@@ -29,6 +29,7 @@ SAME_FIELD(TwinLaunch, tm_twin_launch, barrier);
 SAME_FIELD(TwinLaunch, tm_twin_launch, barrier_context);
 SAME_FIELD(TwinLaunch, tm_twin_launch, touch);
 SAME_FIELD(TwinLaunch, tm_twin_launch, touch_context);
+SAME_FIELD(TwinLaunch, tm_twin_launch, variables);
 
 SAME_SIZE(TwinKernel, tm_twin_kernel);
 SAME_FIELD(TwinKernel, tm_twin_kernel, name);
@@ -48,6 +49,14 @@ SAME_FIELD(TwinImage, tm_twin_image, magic);
 SAME_FIELD(TwinImage, tm_twin_image, version);
 SAME_FIELD(TwinImage, tm_twin_image, kernel_count);
 SAME_FIELD(TwinImage, tm_twin_image, kernels);
+SAME_FIELD(TwinImage, tm_twin_image, variables);
+SAME_FIELD(TwinImage, tm_twin_image, variable_count);
+
+SAME_SIZE(TwinVariable, tm_twin_variable);
+SAME_FIELD(TwinVariable, tm_twin_variable, name);
+SAME_FIELD(TwinVariable, tm_twin_variable, bytes);
+SAME_FIELD(TwinVariable, tm_twin_variable, initial);
+SAME_FIELD(TwinVariable, tm_twin_variable, constant);
 
 TEST(TwinAbi, MagicVersionAndFlagsAreTheSameOnBothSides) {
   EXPECT_EQ(simgpu::kTwinMagic, TIDEMARK_TWIN_MAGIC);

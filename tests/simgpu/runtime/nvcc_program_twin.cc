@@ -25,7 +25,7 @@ void AddOne(const tm_twin_launch* launch, uint64_t first, uint64_t last) {
 constexpr tm_twin_param kParams[] = {{0, 8, kTwinParamPointer, 0}, {8, 4, 0, 0}};
 
 tm_twin_kernel kernel;
-tm_twin_image image = {TIDEMARK_TWIN_MAGIC, TIDEMARK_TWIN_VERSION, 1, &kernel};
+tm_twin_image image = {TIDEMARK_TWIN_MAGIC, TIDEMARK_TWIN_VERSION, 1, &kernel, nullptr, 0};
 
 struct Wrapper {
   int magic = 0x466243b1;
