@@ -19,6 +19,16 @@ bool IsAlive(CUdeviceptr address) {
   return range != nullptr && range->base == address && range->kind == Kind::kVariable;
 }
 
+// As contexts, modules take nothing of a device's capacity.
+CUresult PlaceBytes(size_t bytes, int device, Range** range) {
+  std::unique_ptr<Physical> physical;
+  CUresult result = NewPhysical(kHostMemory, ChargedBytes(bytes), &physical);
+  if (result != CUDA_SUCCESS) return result;
+  *range = PlaceRange(Kind::kVariable, std::move(physical), bytes, &result);
+  if (*range != nullptr) (*range)->device = device;
+  return result;
+}
+
 void Free(CUdeviceptr address) {
   if (IsAlive(address)) FreeRange(FindRange(address), "unloaded with its module");
 }
@@ -41,11 +51,10 @@ CUresult InstanceOf(const std::string& name, Variable* variable, int device, CUc
                     CUdeviceptr* address) {
   CUdeviceptr& instance = variable->instances[device];
   if (instance == 0 || !IsAlive(instance)) {
-    CUresult result = CUDA_SUCCESS;
-    Range* range = AllocateRange(Kind::kVariable, device, variable->bytes, &result);
-    if (range == nullptr) {
+    Range* range = nullptr;
+    if (const CUresult bad = PlaceBytes(variable->bytes, device, &range); bad != CUDA_SUCCESS) {
       LogAlways("device variable %s: no memory for its %zu bytes", name.c_str(), variable->bytes);
-      return result;
+      return bad;
     }
     range->owner = owner;
     instance = range->base;
