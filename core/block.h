@@ -18,6 +18,7 @@ struct Block {
   State state = State::kFree;
   bool small = false;    // inside a slab
   bool mapped = false;   // free: every byte lies in mapped chunks
+  uint8_t kind = 0;      // live: what it is for, in the caller's words
   bool charged = false;  // live: its rounding to chunks counts against the allocator's allowance
   StreamId stream = kAnyStream;  // who may use the bytes without waiting for `fence`
   FenceId fence = 0;             // streams may use the bytes until this passed; live: former users

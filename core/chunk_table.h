@@ -44,6 +44,8 @@ class ChunkTable {
 
   // A chunk that policy wants on the device: a victim only where nothing else is one.
   void HoldBack(ChunkIndex chunk, bool held) { slots_[chunk].held_back = held; }
+  // Makes it the first to go, until it is used again.
+  void ForgetUse(ChunkIndex chunk) { slots_[chunk].last_use = 0; }
 
   void Pin(ChunkIndex chunk, PinReason reason);
   bool Unpin(ChunkIndex chunk, PinReason reason);

@@ -85,6 +85,7 @@ CUresult DeviceMemory::Allocate(Bytes bytes, CUcontext context, CUdeviceptr* add
     return CUDA_ERROR_OUT_OF_MEMORY;
   }
   block->last_use = launch_;
+  block->kind = TM_WIRE_CLASS_UNKNOWN;
   block->tag = (kFirstId | static_cast<uint64_t>(device_) << kDeviceIdBits) + ++next_id_;
   block->owner = pooled ? 0 : reinterpret_cast<uint64_t>(context);
   *address = base_ + block->offset;
@@ -489,7 +490,7 @@ void DeviceMemory::FillCounters(tm_wire_counters_device* out) {
   out->stall_ns_total = c.stall_ns;
   out->allocations_total = c.allocations;
   out->frees_total = c.frees;
-  out->launches_total = launch_;
+  out->launches_total = launch_ - hints_;
   out->ooms_total = c.ooms;
   out->hash_mismatches_total = mover_.mismatches();
   out->passed_through_bytes = passed_through_;

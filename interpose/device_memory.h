@@ -88,6 +88,16 @@ class DeviceMemory {
   }
   void Pin(core::Block* block, core::PinReason reason);
 
+  // ---- What the job itself says (hints.cc).
+  // False, and nothing changed: a chunk of it has no such pin.
+  bool Unpin(const core::Block* block, core::PinReason reason);
+  bool Pinned(const core::Block* block) const;
+  core::LaunchNumber NextHint() { return ++hints_, ++launch_; }  // in the order of launches
+  void ForgetUse(core::Block* block);                            // it leaves before what was used
+  core::Bytes HostBytes(const core::Block* block) const;
+  core::Bytes budget_bytes() const { return supply_.budget(Place::kDevice); }
+  const core::Block* first_block() const { return allocator_.first(); }
+
   // ---- Contexts and peers.
   void NoteContext(CUcontext context);
   // The job destroys `context`. When it is the last one of the device, every buffer goes with it.
@@ -177,6 +187,7 @@ class DeviceMemory {
   DeviceMemory* peers_[kDevices] = {};
   int peer_count_ = 0;
   core::LaunchNumber launch_ = 0;
+  core::LaunchNumber hints_ = 0;  // of those, what was no launch
   core::Bytes passed_through_ = 0;
   core::Bytes graph_memory_ = 0;  // part of passed_through_
   core::Bytes host_passed_through_ = 0;

@@ -100,7 +100,8 @@ Seam MakeSeam(const DriverApi& api, std::string_view hooks,
   for (const std::string& name : Listed("TIDEMARK_RUNTIME_HOOK", hooks)) {
     seam.exports += "    " + name + ";\n";
   }
-  seam.exports += "  local: *;\n};\n";
+  // What libtidemark looks up, see proto/hints.h.
+  seam.exports += "    tidemark_hooks_v1;\n  local: *;\n};\n";
   return seam;
 }
 
