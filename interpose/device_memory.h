@@ -196,9 +196,9 @@ class DeviceMemory {
   uint64_t prefetch_seen_ = 0;
   int64_t decay_at_ns_ = 0;
   int64_t shrink_at_ns_ = 0;
-  bool moves_allowed_ = true;  // policy level is not off
-  bool unknown_moves_ = true;  // policy lets buffers of unknown class move: all, at present
-  core::Bytes min_size_ = 0;   // policy: smaller buffers stay on the device where possible
+  bool moves_allowed_ = true;                // policy level is not off
+  uint64_t movable_classes_ = ~uint64_t{0};  // policy: others stay on the device where possible
+  core::Bytes min_size_ = 0;  // policy: smaller buffers stay on the device where possible
   bool shrink_pending_ = false;
   bool broken_ = false;
   bool context_broken_ = false;

@@ -1,6 +1,6 @@
 // The job's end of proto/hints.h: what the program itself says about its memory, through
-// libtidemark. Only what takes effect is answered with DONE; marks and classes are kept and
-// answered with KEPT, for nothing decides by them yet.
+// libtidemark. Only what takes effect is answered with DONE; marks are kept and answered with KEPT,
+// for nothing decides by them yet.
 //
 // Threads: any; takes one device's lock at a time.
 
@@ -108,7 +108,7 @@ int RegisterBuffer(uint64_t address, uint64_t bytes, uint32_t buffer_class) {
   if (buffer_class >= kClasses) return TM_HINTS_BAD_ARGUMENT;
   return OnBuffers(address, bytes, [buffer_class](DeviceMemory*, core::Block* block) {
     block->kind = static_cast<uint8_t>(buffer_class);
-    return TM_HINTS_KEPT;
+    return TM_HINTS_DONE;
   });
 }
 

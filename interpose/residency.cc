@@ -80,10 +80,12 @@ void DeviceMemory::RefreshLastUse() {
   for (ChunkIndex i = 0; i < table_.high_water(); ++i) table_.HoldBack(i, false);
   for (Block* block = allocator_.first(); block != nullptr; block = block->next) {
     if (block->state != Block::State::kLive) continue;
+    const bool held_back =
+        block->requested < min_size_ || (movable_classes_ >> block->kind & 1) == 0;
     const ChunkIndex last = core::LastChunkOf(block->offset, block->size);
     for (ChunkIndex i = core::ChunkOf(block->offset); i <= last; ++i) {
       table_.NoteUse(i, block->last_use);
-      if (block->requested < min_size_ || !unknown_moves_) table_.HoldBack(i, true);
+      if (held_back) table_.HoldBack(i, true);
     }
   }
 }
@@ -271,7 +273,7 @@ bool DeviceMemory::ReadBudgets(tm_wire_policy_page* page) {
   if (index < 0 || !session_->ReadPolicy(page)) return false;
   moves_allowed_ = page->level != TM_WIRE_LEVEL_OFF;
   min_size_ = page->min_size_bytes;
-  unknown_moves_ = (page->movable_classes & uint64_t{1} << TM_WIRE_CLASS_UNKNOWN) != 0;
+  movable_classes_ = page->movable_classes;
   SetBudgets(page->device[index].budget_bytes, page->device[index].host_budget_bytes);
   return true;
 }

@@ -57,6 +57,11 @@ class FakeDaemon {
     policy_->min_size_bytes = bytes;
     __atomic_store_n(&policy_->sequence, policy_->sequence + 1, __ATOMIC_SEQ_CST);
   }
+  void SetMovableClasses(uint64_t bits) {
+    __atomic_store_n(&policy_->sequence, policy_->sequence + 1, __ATOMIC_SEQ_CST);
+    policy_->movable_classes = bits;
+    __atomic_store_n(&policy_->sequence, policy_->sequence + 1, __ATOMIC_SEQ_CST);
+  }
   void RequestEvict(core::Bytes bytes) {
     __atomic_store_n(&policy_->sequence, policy_->sequence + 1, __ATOMIC_SEQ_CST);
     policy_->evict_request_bytes += bytes;

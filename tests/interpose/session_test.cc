@@ -59,6 +59,20 @@ TEST_F(SessionTest, ObeysASmallerBudgetAtTheNextCallAndKeepsTheBytes) {
   EXPECT_TRUE(memory_->Validate());
 }
 
+TEST_F(SessionTest, KeepsBuffersOfAClassThatPolicyWantsOnTheDevice) {
+  daemon_.SetMovableClasses(uint64_t{1} << TM_WIRE_CLASS_ACTIVATION);
+  const CUdeviceptr parameter = Allocate(4 * kMiB), activation = Allocate(4 * kMiB);
+  memory_->Find(parameter)->kind = TM_WIRE_CLASS_PARAMETER;
+  memory_->Find(activation)->kind = TM_WIRE_CLASS_ACTIVATION;
+  Fill(parameter, 4 * kMiB, 1);
+  Fill(activation, 4 * kMiB, 2);
+  ASSERT_NE(Allocate(2 * kMiB), 0u);
+  EXPECT_FALSE(memory_->OnHost(memory_->Find(parameter))) << "it is the older one";
+  EXPECT_TRUE(memory_->OnHost(memory_->Find(activation)));
+  EXPECT_TRUE(Holds(parameter, 4 * kMiB, 1));
+  EXPECT_TRUE(Holds(activation, 4 * kMiB, 2));
+}
+
 TEST_F(SessionTest, EvictsOnRequestOnceAndGivesTheChunksBack) {
   const CUdeviceptr a = Allocate(8 * kMiB);
   Fill(a, 8 * kMiB, 1);

@@ -58,8 +58,8 @@ int tm_mark_step(void);        // a training iteration begins
 int tm_mark_phase(int phase);  // a part of it begins, enum tm_phase
 
 // ---- Buffers.
-// What the buffer is for, an enum tm_class. Kept until it is freed and shown in the snapshot;
-// placement does not look at it yet (TM_NOT_USED_YET).
+// What the buffer is for, an enum tm_class; until it is freed. Buffers of a class that the policy's
+// movable_classes lacks leave the device only where nothing else can.
 int tm_register(const void* buffer, size_t bytes, int buffer_class);
 // Work that uses it comes soon: what is on the host of it comes back to the device before this call
 // returns, least recently used memory making room, as it would at the launch that uses it.

@@ -142,15 +142,19 @@ TEST_F(Hints, APinThatDoesNotFitPinsNothing) {
 }
 
 TEST_F(Hints, WhatNothingActsOnYetSaysSo) {
-  const char* buffer = Allocate(1);
   const uint64_t steps = Device().steps;
   EXPECT_EQ(tm_mark_step(), TM_NOT_USED_YET);
   EXPECT_EQ(Device().steps, steps + 1);
   EXPECT_EQ(tm_mark_phase(TM_BACKWARD), TM_NOT_USED_YET);
   EXPECT_EQ(tm_mark_phase(17), TM_BAD_ARGUMENT);
-  EXPECT_TRUE(Status(tm_register(buffer, kBytes, TM_GRADIENT)).accepted());
+}
+
+TEST_F(Hints, AClassIsKeptAsLongAsTheBuffer) {
+  const char* buffer = Allocate(1);
+  EXPECT_TRUE(Status(tm_register(buffer, kBytes, TM_GRADIENT)).ok());
   EXPECT_EQ(Look(buffer).buffer_class, uint32_t{TM_GRADIENT});
   EXPECT_EQ(tm_register(buffer, kBytes, 6), TM_BAD_ARGUMENT);
+  EXPECT_EQ(Look(buffer).buffer_class, uint32_t{TM_GRADIENT});
 }
 
 TEST_F(Hints, ForeignAddressesAndRangesAreRefused) {
@@ -169,7 +173,7 @@ TEST_F(Hints, AFreedBufferIsForgotten) {
   char* buffer = Allocate(1);
   const uint64_t id = Look(buffer).id;
   ASSERT_EQ(tm_pin(buffer, kBytes), TM_OK);
-  ASSERT_EQ(tm_register(buffer, kBytes, TM_OPTIMIZER), TM_NOT_USED_YET);
+  ASSERT_EQ(tm_register(buffer, kBytes, TM_OPTIMIZER), TM_OK);
   EXPECT_EQ(cudaFree(buffer), cudaSuccess);
   buffers_.clear();
   EXPECT_EQ(tm_done_with(buffer, 1), TM_NOT_MANAGED);
