@@ -23,7 +23,7 @@ struct Score {
   bool done = false;
   std::string why_not;  // one sentence, if not done
   double step_ns = 0;
-  double plan_ms = 0;  // wall clock of one call
+  double plan_ms = 0;  // processor time of one call
   core::Bytes traffic = 0;
   core::Bytes device_peak = 0;
   core::Bytes host_peak = 0;
@@ -47,6 +47,8 @@ struct Cell {
 // 20 us is what remapping at a quiet moment costs: draining the stream and a few driver calls.
 inline constexpr core::Nanoseconds kSafepointNs = 20000;
 
+// Processor time of this thread: other programs on the machine do not count.
+double ThreadMs();
 core::Machine MachineWith(core::Bytes device_budget, double gb_per_s);
 Cell ScoreCell(const Net& net, const core::Machine& machine, const std::vector<Policy>& policies);
 // Makes the policy's plan; false: there is none, and *why_not says why.

@@ -4,11 +4,15 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <vector>
 
 #include "tests/bench/planner/cell.h"
 #include "tests/bench/planner/nets.h"
+#include "tests/bench/planner/picture.h"
+#include "tests/bench/planner/published.h"
+#include "tests/bench/planner/robustness.h"
 #include "tests/bench/planner/tables.h"
 
 namespace tidemark::bench {
@@ -17,29 +21,35 @@ namespace {
 struct Options {
   std::string traces;
   std::string csv;
-  std::string only;  // nets whose name contains this
+  std::string only;     // nets whose name contains this
+  std::string picture;  // path of an SVG
   bool full = false;
 };
 
 void Help() {
   std::printf(
-      "usage: planner_bench [--traces DIR] [--net TEXT] [--full] [--csv FILE]\n"
+      "usage: planner_bench [--traces DIR] [--net TEXT] [--full] [--csv FILE] [--picture FILE]\n"
       "  --traces DIR  folder with step/*.csv[.gz]; default $TIDEMARK_TRACES, else "
       "../shared/traces\n"
       "  --net TEXT    only nets whose name contains TEXT\n"
       "  --full        print every cell of table 1\n"
-      "  --csv FILE    write every cell and policy of table 1 to FILE\n");
+      "  --csv FILE    write every cell and policy of table 1 to FILE\n"
+      "  --picture FILE  where the picture of one plan goes (SVG); default planner_plan.svg in the "
+      "build folder\n");
 }
 
 bool Parse(int argc, char** argv, Options* options) {
   const char* folder = std::getenv("TIDEMARK_TRACES");
+  options->picture =
+      std::filesystem::path(argv[0]).parent_path().parent_path() / "planner_plan.svg";
   options->traces = folder != nullptr ? folder : "../shared/traces";
   for (int i = 1; i < argc; ++i) {
     const std::string flag = argv[i];
-    std::string* value = flag == "--traces" ? &options->traces
-                         : flag == "--csv"  ? &options->csv
-                         : flag == "--net"  ? &options->only
-                                            : nullptr;
+    std::string* value = flag == "--traces"    ? &options->traces
+                         : flag == "--csv"     ? &options->csv
+                         : flag == "--net"     ? &options->only
+                         : flag == "--picture" ? &options->picture
+                                               : nullptr;
     if (value != nullptr && i + 1 < argc) {
       *value = argv[++i];
     } else if (flag == "--full") {
@@ -82,6 +92,21 @@ std::vector<Cell> Table1(const std::vector<Net>& nets) {
   return cells;
 }
 
+// The net whose plan shows most: recorded, with both links busy and some stalls; else the first.
+void Draw(const std::vector<Net>& nets, const std::string& path) {
+  const Net* net = &nets.front();
+  for (const Net& candidate : nets) {
+    if (candidate.named.name == "VIT_b1280") net = &candidate;
+  }
+  std::string why_not;
+  if (DrawPlan(*net, 40, 12, path, &why_not)) {
+    std::printf("\nPicture of %s at 40 %% and 12 GB/s: %s\n", net->named.name.c_str(),
+                path.c_str());
+  } else {
+    std::printf("\nNo picture: %s\n", why_not.c_str());
+  }
+}
+
 int Main(int argc, char** argv) {
   if (argc == 2 && std::strcmp(argv[1], "--help") == 0) {
     Help();
@@ -101,6 +126,9 @@ int Main(int argc, char** argv) {
   PrintWorst(cells, 15);
   if (options.full) PrintEvery(cells);
   PrintSummary(cells);
+  PrintPublished(nets);
+  PrintRobustness(nets);
+  Draw(nets, options.picture);
   if (!options.csv.empty() && !WriteCsv(cells, options.csv)) {
     std::fprintf(stderr, "planner_bench: %s cannot be written\n", options.csv.c_str());
     return 1;

@@ -224,11 +224,12 @@ void PrintSummary(const std::vector<Cell>& cells) {
   std::printf("\nSummary of table 1 against its targets\n");
   PrintTimeTargets(cells, false);
   PrintTimeTargets(cells, true);
-  size_t failed = 0, above = 0, below_bound = 0;
+  size_t failed = 0, above = 0, below_bound = 0, bound_by_links = 0;
   Mean plan, promise;
   for (const Cell& c : cells) {
     if (!c.possible) continue;
     plan.Add(Ours(c).plan_ms);
+    bound_by_links += c.bound_ns >= 1.2 * c.ideal_ns && c.bound_ns <= 3 * c.ideal_ns ? 1 : 0;
     failed += Ours(c).done ? 0 : 1;
     above += Ours(c).done && Ours(c).device_peak > Ours(c).promised_peak ? 1 : 0;
     if (Ours(c).done) promise.Add(std::abs(Ours(c).step_ns / Ours(c).promised_ns - 1));
@@ -242,6 +243,7 @@ void PrintSummary(const std::vector<Cell>& cells) {
               std::to_string(below_bound) + " runs below it");
   PrintTarget("a plan costs at most 200 ms", plan.most <= 200,
               Text(true, plan.most, 1) + " ms at most");
+  std::printf("          %zu cells have a bound of 1.2 to 3 x ideal\n", bound_by_links);
   std::printf("          promised and simulated step time differ by %s %% at most\n",
               Text(promise.count != 0, Percent(promise.most, 1), 4).c_str());
 }

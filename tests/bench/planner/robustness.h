@@ -1,0 +1,17 @@
+// Table 3: plans made for one world and executed in another, and replans for the new one.
+// Threads: none of its own.
+
+#ifndef TIDEMARK_TESTS_BENCH_PLANNER_ROBUSTNESS_H_
+#define TIDEMARK_TESTS_BENCH_PLANNER_ROBUSTNESS_H_
+
+#include <vector>
+
+#include "tests/bench/planner/nets.h"
+
+namespace tidemark::bench {
+
+void PrintRobustness(const std::vector<Net>& nets);
+
+}  // namespace tidemark::bench
+
+#endif  // TIDEMARK_TESTS_BENCH_PLANNER_ROBUSTNESS_H_
