@@ -115,25 +115,26 @@ std::string Remaps(double value) { return value < 0 ? "fails" : Fixed(value, val
 }  // namespace
 
 void PrintHead() {
-  std::printf("%-30s %-19s %8s %8s %8s  %25s %6s %8s %8s\n", "", "", "physical", "repeated",
-              "capacity", "chunks mapped per step at", "burst", "internal", "external");
-  std::printf("%-30s %-19s %8s %8s %8s  %6s %5s %6s %5s %6s %8s %8s\n", "trace (peak requested)",
-              "allocator", "/peak", "/peak", "/peak", "0 %", "0.5 %", "2 %", "5 %", "chunks",
-              "frag", "frag");
+  std::printf("%-22s %8s %8s %8s  %-33s %6s %8s %8s\n", "", "physical", "repeated", "capacity",
+              "chunks mapped per steady step at", "burst", "internal", "external");
+  std::printf("%-22s %8s %8s %8s  %8s %6s %5s %5s %5s %6s %8s %8s\n", "trace (peak requested)",
+              "/peak", "/peak", "/peak", "no limit", "0 %", "0.5 %", "2 %", "5 %", "chunks", "frag",
+              "frag");
 }
 
 void PrintRows(const std::vector<Row>& rows) {
   for (const Row& row : rows) {
-    const bool first = &row == &rows.front();  // the trace is named once
-    const std::string size = Fixed(static_cast<double>(row.requested) / double{kGiB}, 2);
-    const std::string name = first ? row.trace + " (" + size + " GiB)" : "";
-    std::printf("%-30s %-19s %8.4f %8.4f %8.4f", name.substr(0, 40).c_str(), row.policy.c_str(),
-                row.physical, row.repeated, row.capacity);
+    if (&row == &rows.front()) {
+      const std::string size = Fixed(static_cast<double>(row.requested) / double{kGiB}, 2);
+      std::printf("%s (%s GiB)\n", row.trace.c_str(), size.c_str());
+    }
+    std::printf("  %-20s %8.4f %8.4f %8.4f", row.policy.c_str(), row.physical, row.repeated,
+                row.capacity);
     if (row.policy != "offline packing") {
-      std::printf("  %6s %5s %6s %5s %6llu %8.4f %8.4f", Remaps(row.remaps[0]).c_str(),
-                  Remaps(row.remaps[1]).c_str(), Remaps(row.remaps[2]).c_str(),
-                  Remaps(row.remaps[3]).c_str(), static_cast<unsigned long long>(row.burst),
-                  row.internal, row.external);
+      std::printf("  %8s %6s %5s %5s %5s %6llu %8.4f %8.4f", Remaps(row.mapped_unlimited).c_str(),
+                  Remaps(row.remaps[0]).c_str(), Remaps(row.remaps[1]).c_str(),
+                  Remaps(row.remaps[2]).c_str(), Remaps(row.remaps[3]).c_str(),
+                  static_cast<unsigned long long>(row.burst), row.internal, row.external);
     }
     std::printf("\n");
   }

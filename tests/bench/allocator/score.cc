@@ -40,43 +40,71 @@ replay::Trace Steady(const replay::Trace& trace) {
   return trace.steps.empty() ? replay::Repeat(trace, kRepetitions) : trace;
 }
 
-// `with_slack` is null for allocators that know no slack.
-Row ScoreOne(const replay::Trace& trace, const replay::Trace& steady, const PolicyKind& kind,
-             PolicyKind (*with_slack)(uint32_t)) {
-  Row row;
-  const replay::Peak peak = replay::PeakRequested(trace);
-  const replay::Peak steady_peak = replay::PeakRequested(steady);
-  row.trace = trace.name;
-  row.policy = kind.name;
-  row.requested = peak.requested;
-  row.recorded = trace.recorded;
-  row.recorded_peak = trace.recorded_peak_reserved;
-  row.fixed_shape = steady.fixed_shape;
-  const Replayed once = Replay(trace, kind, kNoLimit, peak.event);
-  const Replayed again = Replay(steady, kind, kNoLimit, steady_peak.event);
-  row.physical = Ratio(once.peak_held, peak.requested);
-  row.repeated = Ratio(again.peak_held, steady_peak.requested);
-  row.internal = Ratio(once.at_peak.allocated - once.at_peak.requested, once.at_peak.allocated);
-  row.external = once.at_peak.free_held == 0
-                     ? 0
-                     : 1 - Ratio(once.at_peak.largest_free, once.at_peak.free_held);
-  const Bytes least = MinimumCapacity(steady, kind, steady_peak.requested, again.peak_held);
-  row.capacity = Ratio(least, steady_peak.requested);
-  Bytes floor = least;
-  if (with_slack != nullptr) {
-    const PolicyKind tight = with_slack(0);
-    const Replayed free = Replay(steady, tight, kNoLimit, steady_peak.event);
-    floor = MinimumCapacity(steady, tight, steady_peak.requested, free.peak_held);
+class Scorer {
+ public:
+  // `with_slack` is null for allocators that know no slack.
+  Scorer(const replay::Trace& trace, const replay::Trace& steady, const PolicyKind& kind,
+         PolicyKind (*with_slack)(uint32_t))
+      : trace_(trace), steady_(steady), kind_(kind), with_slack_(with_slack) {
+    peak_ = replay::PeakRequested(trace);
+    steady_peak_ = replay::PeakRequested(steady);
   }
-  for (int i = 0; i < kSlacks; ++i) {
-    const Bytes capacity = floor + floor / 1000 * kSlackPermille[i];
-    const PolicyKind slackened = with_slack == nullptr ? kind : with_slack(kSlackPermille[i]);
-    const Replayed slack = Replay(steady, slackened, capacity, steady_peak.event);
-    row.remaps[i] = slack.completed ? slack.mapped_per_step : -1;
-    if (i == 0) row.burst = slack.largest_burst;
+
+  Row Score() {
+    row_.trace = trace_.name;
+    row_.policy = kind_.name;
+    row_.requested = peak_.requested;
+    row_.recorded = trace_.recorded;
+    row_.recorded_peak = trace_.recorded_peak_reserved;
+    row_.fixed_shape = steady_.fixed_shape;
+    Unlimited();
+    Limited();
+    return row_;
   }
-  return row;
-}
+
+ private:
+  Replayed PlaySteady(const PolicyKind& kind, Bytes capacity) const {
+    return Replay(steady_, kind, capacity, steady_peak_.event);
+  }
+
+  void Unlimited() {
+    const Replayed once = Replay(trace_, kind_, kNoLimit, peak_.event);
+    const Replayed again = PlaySteady(kind_, kNoLimit);
+    const Usage& usage = once.at_peak;
+    row_.physical = Ratio(once.peak_held, peak_.requested);
+    row_.repeated = Ratio(again.peak_held, steady_peak_.requested);
+    row_.mapped_unlimited = again.mapped_per_step;
+    row_.internal = Ratio(usage.allocated - usage.requested, usage.allocated);
+    row_.external = usage.free_held == 0 ? 0 : 1 - Ratio(usage.largest_free, usage.free_held);
+    least_ = MinimumCapacity(steady_, kind_, steady_peak_.requested, again.peak_held);
+    row_.capacity = Ratio(least_, steady_peak_.requested);
+  }
+
+  void Limited() {
+    Bytes floor = least_;
+    if (with_slack_ != nullptr) {
+      const PolicyKind tight = with_slack_(0);
+      const Bytes enough = PlaySteady(tight, kNoLimit).peak_held;
+      floor = MinimumCapacity(steady_, tight, steady_peak_.requested, enough);
+    }
+    for (int i = 0; i < kSlacks; ++i) {
+      const Bytes capacity = floor + floor / 1000 * kSlackPermille[i];
+      const PolicyKind kind = with_slack_ == nullptr ? kind_ : with_slack_(kSlackPermille[i]);
+      const Replayed slack = PlaySteady(kind, capacity);
+      row_.remaps[i] = slack.completed ? slack.mapped_per_step : -1;
+      if (i == 0) row_.burst = slack.largest_burst;
+    }
+  }
+
+  const replay::Trace& trace_;
+  const replay::Trace& steady_;
+  const PolicyKind& kind_;
+  PolicyKind (*with_slack_)(uint32_t);
+  replay::Peak peak_;
+  replay::Peak steady_peak_;
+  Bytes least_ = 0;
+  Row row_;
+};
 
 Row ScorePacking(const replay::Trace& trace) {
   Row row;
@@ -122,10 +150,14 @@ std::vector<Row> Score(const replay::Trace& trace, const std::string& only) {
   const replay::Trace steady = Steady(trace);
   std::vector<Row> rows;
   for (const PolicyKind& kind : Yardsticks()) {
-    if (wanted(kind.name)) rows.push_back(ScoreOne(trace, steady, kind, nullptr));
+    if (wanted(kind.name)) rows.push_back(Scorer(trace, steady, kind, nullptr).Score());
   }
-  if (wanted(Plain().name)) rows.push_back(ScoreOne(trace, steady, Plain(), PlainWithSlack));
-  if (wanted(Ours().name)) rows.push_back(ScoreOne(trace, steady, Ours(), OursWithSlack));
+  const PolicyKind plain = Plain();
+  const PolicyKind ours = Ours();
+  if (wanted(plain.name)) {
+    rows.push_back(Scorer(trace, steady, plain, PlainWithSlack).Score());
+  }
+  if (wanted(ours.name)) rows.push_back(Scorer(trace, steady, ours, OursWithSlack).Score());
   if (wanted(kPacking) && trace.blocks.size() <= kMostPackedBlocks) {
     rows.push_back(ScorePacking(trace));
   }

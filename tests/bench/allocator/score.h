@@ -28,7 +28,8 @@ struct Row {
   double physical = 0;  // peak held / peak requested, no limit; recorded traces: as recorded
   double repeated = 0;  // the same over the iteration repeated
   double capacity = 0;  // smallest that completes / peak requested
-  // Chunks mapped per steady iteration at so much above the smallest capacity (with an arena's own
+  double mapped_unlimited = 0;  // chunks mapped per steady iteration without a limit
+  // The same at so much above the smallest capacity (with an arena's own
   // slack: above its smallest at none); below 0: does not complete.
   double remaps[kSlacks] = {};
   uint64_t burst = 0;   // most chunks mapped for one request, at no slack
