@@ -136,6 +136,8 @@ std::vector<Trace> GeneratedTraces() {
       Named("variable, recompute, ZeRO-3", GenerateTransformer(Sharded(VaryingLength()))));
   all.push_back(Named("variable, recompute, LoRA", GenerateTransformer(LowRank())));
   all.push_back(Named("mixture of experts", GenerateTransformer(Experts())));
+  all.push_back(Named("convolutions", GenerateConvolutions(ConvolutionShape())));
+  all.push_back(Named("random sizes", GenerateRandom(20000, 4000, 9)));
   all.push_back(Named("six streams", ManyStreams()));
   all.push_back(Named("three processes", ThreeProcesses()));
   return all;

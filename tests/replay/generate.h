@@ -1,6 +1,7 @@
 // Generated allocation traces of training: transformers of fixed shape or with batches of varying
 // length, with recomputation, gathered (ZeRO-3) weights, low-rank adapters (LoRA), a mixture of
-// experts; several streams; several processes on one device. The same seed gives the same trace.
+// experts; convolutions; requests without order; several streams; several processes on one device.
+// The same seed gives the same trace.
 //
 // Sizes and lifetimes follow PyTorch's eager mode: activations kept for the backward pass are freed
 // there one by one, gradients live until the next step begins, optimizer state is made in the first
@@ -34,6 +35,20 @@ struct TransformerShape {
 };
 
 Trace GenerateTransformer(const TransformerShape& shape);
+
+struct ConvolutionShape {
+  uint64_t blocks = 24;  // of four branches each
+  uint64_t batch = 64;
+  uint64_t side = 112;  // of the images
+  uint64_t steps = 12;
+  uint64_t seed = 1;
+};
+
+Trace GenerateConvolutions(const ConvolutionShape& shape);
+
+// Allocations of 256 B to 128 MiB, evenly over the powers of two, and frees of any live block; at
+// most about `most_live` of them. Steps are nothing but marks.
+Trace GenerateRandom(uint64_t requests, uint64_t most_live, uint64_t seed);
 
 // The events of all traces, interleaved in bursts of random length. Each becomes a stream of one
 // process, or a process of its own. Steps are those of the first.
