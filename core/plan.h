@@ -92,6 +92,13 @@ struct Plan {
   // below it no plan exists, whatever the host has.
   Bytes smallest_device_budget = 0;
   uint32_t recipe = 0;  // which of the planner's ways found it; for Replan
+
+  // Moves and queues, not the decisions; false: no host memory.
+  [[nodiscard]] bool CopyMoves(const Plan& other) {
+    recipe = other.recipe;
+    return moves.CopyFrom(other.moves) && out_queue.CopyFrom(other.out_queue) &&
+           in_queue.CopyFrom(other.in_queue);
+  }
 };
 
 }  // namespace tidemark::core

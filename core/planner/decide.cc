@@ -32,11 +32,8 @@ class Judge {
       return false;
     }
     for (const Move& move : plan_->moves) {
-      for (uint32_t u = timeline_.first_use(move.buffer); u < timeline_.first_use(move.buffer + 1);
-           ++u) {
-        const Use& use = timeline_.use(u);
-        if (use.next != kNone && use.next % n_ == move.ready) taken_[u] += move.bytes;
-      }
+      const uint32_t window = timeline_.WindowOf(move.buffer, move.release);
+      if (window != kNone) taken_[window] += move.bytes;
     }
     for (uint32_t i = 0; i < 2 * n_; ++i) {
       tight_[i + 1] = tight_[i] + (timeline_.live(i % n_) > machine_.device_budget ? 1 : 0);

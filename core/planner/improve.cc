@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint32_t kMostTrials = 600;
 constexpr uint32_t kPatience = 120;  // trials in a row without a gain
-constexpr uint64_t kWork = 60'000;  // operations, uses and pieces walked through in all trials
+constexpr uint64_t kWork = 60'000;   // operations, uses and pieces walked through in all trials
 
 // A fixed sequence of numbers that look random (SplitMix64).
 class Dice {

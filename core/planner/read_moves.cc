@@ -5,16 +5,6 @@
 namespace tidemark::core::planner {
 namespace {
 
-// The window of the buffer that ends at boundary `ready`; kNone: there is none.
-uint32_t WindowOf(const Timeline& timeline, const Move& move) {
-  const uint32_t n = timeline.ops();
-  for (uint32_t u = timeline.first_use(move.buffer); u < timeline.first_use(move.buffer + 1); ++u) {
-    const Use& use = timeline.use(u);
-    if (use.next != kNone && use.next % n == move.ready) return u;
-  }
-  return kNone;
-}
-
 // False: the move does not fit the step any more.
 bool ReadMove(const Timeline& timeline, const Machine& machine, const Move& move, Away* away) {
   const uint32_t n = timeline.ops();
@@ -25,7 +15,7 @@ bool ReadMove(const Timeline& timeline, const Machine& machine, const Move& move
   away->buffer = move.buffer;
   away->offset = move.offset;
   away->bytes = std::min(RoundUp(move.bytes, machine.chunk_bytes), whole - move.offset);
-  away->use = WindowOf(timeline, move);
+  away->use = timeline.WindowOf(move.buffer, move.release);
   if (away->use == kNone) return false;
   const Use& use = timeline.use(away->use);
   away->release = move.release > use.op ? move.release : move.release + n;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/bounds.h"
+#include "core/planner/safepoints.h"
 
 namespace tidemark::core::planner {
 namespace {
@@ -103,11 +104,26 @@ Found Search::TryDraft() {
   const Evaluator::Result valued = evaluator_.Run(timeline_, machine_, &trial_);
   if (valued == Evaluator::Result::kNoMemory) return Found::kNoMemory;
   if (valued == Evaluator::Result::kLocked) return Found::kNothing;
+  if (machine_.safepoint > 0 && !ShareInTrial()) return Found::kNoMemory;
   if (has_plan_ && !IsBetter(trial_)) return Found::kPlan;
   std::swap(best_, trial_);
   has_plan_ = true;
   improved_ = true;
   return waits_.CopyFrom(evaluator_.waits_out()) ? Found::kPlan : Found::kNoMemory;
+}
+
+// Puts a plan with fewer safepoints in the trial's place, if that is faster.
+bool Search::ShareInTrial() {
+  if (!shared_.CopyMoves(trial_)) return false;
+  if (!ShareSafepoints(timeline_, evaluator_.out_done_at(), evaluator_.in_done_at(), &shared_)) {
+    return false;
+  }
+  const Evaluator::Result valued = evaluator_.Run(timeline_, machine_, &shared_);
+  const bool is_allowed = shared_.host_peak <= machine_.host_budget;
+  if (valued == Evaluator::Result::kDone && is_allowed && shared_.step_time < trial_.step_time) {
+    std::swap(shared_, trial_);
+  }
+  return valued != Evaluator::Result::kNoMemory;
 }
 
 bool Search::IsBetter(const Plan& plan) const {

@@ -56,6 +56,7 @@ class Search {
   Found TrySweep(const SweepOptions& options);
   [[nodiscard]] bool ListOpenWindows();
   [[nodiscard]] bool BoundTime();
+  [[nodiscard]] bool ShareInTrial();
 
   Timeline timeline_;
   Machine machine_;
@@ -65,6 +66,7 @@ class Search {
   Evaluator evaluator_;
   Draft draft_;
   Plan trial_;
+  Plan shared_;  // the trial with shared safepoints
   Plan best_;
   Array<double> waits_;      // for copies out, in the best plan
   Array<uint32_t> windows_;  // uses before windows that could leave

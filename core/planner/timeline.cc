@@ -138,6 +138,15 @@ void Timeline::LinkUses(BufferIndex b) {
   }
 }
 
+uint32_t Timeline::WindowOf(BufferIndex b, OpIndex release) const {
+  for (uint32_t u = first_use(b); u < first_use(b + 1); ++u) {
+    const Use& it = use(u);
+    const uint32_t at = release > it.op ? release : release + ops();
+    if (it.next != kNone && at < it.next) return u;
+  }
+  return kNone;
+}
+
 void Timeline::CountAlive() {
   const uint32_t n = ops();
   for (BufferIndex b = 0; b < buffers(); ++b) {

@@ -52,6 +52,9 @@ class Timeline {
   // A window is open when at least one operation runs inside it.
   bool IsOpen(const Use& use) const { return use.next != kNone && use.next - use.op >= 2; }
 
+  // The use of b whose window a move with this release lies in; kNone: no window does.
+  uint32_t WindowOf(BufferIndex b, OpIndex release) const;
+
   Bytes live(OpIndex i) const { return live_[i]; }    // all that is alive
   Bytes floor(OpIndex i) const { return floor_[i]; }  // of it, what cannot be away
   Bytes peak() const { return peak_; }
