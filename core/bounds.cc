@@ -2,11 +2,20 @@
 
 #include <algorithm>
 
+#include "core/bounds/coarse_step.h"
+#include "core/bounds/dual_bound.h"
 #include "core/bounds/window_bound.h"
 #include "core/bounds/window_sweep.h"
 
 namespace tidemark::core {
 namespace {
+
+// Each level starts from the prices of the one before. Powers of two times the first, so that its
+// stretches of the step nest.
+constexpr uint32_t kFinestMoments = 48;
+constexpr uint32_t kMoments[] = {6, 12, 24, kFinestMoments};
+
+constexpr double kRounding = 1e-9;  // of sums of some thousand doubles, with room
 
 constexpr char kNoMemory[] = "no host memory for the bound";
 
@@ -21,6 +30,30 @@ bool MostPerIteration(const Array<int64_t>& demand, const Array<IdleGap>& gaps, 
     sweep.Run(start, row.begin());
     *most = std::max(*most, static_cast<Bytes>(row[n]));
   }
+  return true;
+}
+
+// The best of both bounds in ns on top of the durations. False: no host memory.
+bool LeastStall(const IdleGaps& gaps, const Machine& machine, const TimeBoundOptions& options,
+                double* stall) {
+  {
+    WindowBound windows(gaps, machine, options.granularity);
+    if (!windows.Run()) return false;
+    *stall = windows.stall();
+  }
+  if (!options.prices) return true;
+  Prices prices;
+  double best = 0;
+  for (const uint32_t moments : kMoments) {
+    if (moments == kFinestMoments && *stall <= 0 && best <= 0) return true;
+    CoarseStep coarse;
+    if (!coarse.Build(gaps, moments, options.granularity)) return false;
+    DualBound bound(coarse, machine);
+    if (!bound.Run(*stall, &prices)) return false;
+    best = std::max(best, bound.stall());
+    if (coarse.moments < moments) break;  // no finer step to be had
+  }
+  *stall = std::max(*stall, best * (1 - kRounding));
   return true;
 }
 
@@ -44,7 +77,7 @@ TrafficBound FindTrafficBound(const Step& step, const Machine& machine) {
   return bound;
 }
 
-TimeBound FindTimeBound(const Step& step, const Machine& machine, Granularity granularity) {
+TimeBound FindTimeBound(const Step& step, const Machine& machine, const TimeBoundOptions& options) {
   TimeBound bound;
   IdleGaps gaps;
   bound.outcome = gaps.Build(step, machine);
@@ -56,13 +89,13 @@ TimeBound FindTimeBound(const Step& step, const Machine& machine, Granularity gr
   for (const Nanoseconds duration : gaps.duration) bound.ideal_time += duration;
   bound.time = bound.ideal_time;
   if (bound.outcome == BoundOutcome::kCannot) return bound;
-  WindowBound windows(gaps, machine, granularity);
-  if (!windows.Run()) {
+  double stall = 0;
+  if (!LeastStall(gaps, machine, options, &stall)) {
     bound.outcome = BoundOutcome::kNoMemory;
     bound.reason = kNoMemory;
     return bound;
   }
-  bound.time += static_cast<Nanoseconds>(windows.stall());
+  bound.time += static_cast<Nanoseconds>(stall);
   return bound;
 }
 

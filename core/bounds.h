@@ -35,11 +35,18 @@ enum class Granularity : uint8_t {
   kAnyTime,   // also while an operation runs: holds for every policy, and is a little lower
 };
 
+struct TimeBoundOptions {
+  Granularity granularity = Granularity::kBoundary;
+  // Looks for a tighter bound with prices, which takes several times longer. They are found by a
+  // fixed number of steps, so what they add need not fall when a budget or a rate rises a little.
+  bool prices = false;
+};
+
 TrafficBound FindTrafficBound(const Step& step, const Machine& machine);
 
-// Costs about operations * (operations + gaps) steps.
+// Costs about operations * (operations + gaps) steps, and with prices some 10^7 more.
 TimeBound FindTimeBound(const Step& step, const Machine& machine,
-                        Granularity granularity = Granularity::kBoundary);
+                        const TimeBoundOptions& options = {});
 
 }  // namespace tidemark::core
 

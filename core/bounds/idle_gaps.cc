@@ -51,7 +51,7 @@ class GapBuilder {
     return list_.Build(step_) && out_.duration.Resize(n_) && out_.demand.Resize(n_) &&
            out_.dirty_demand.Resize(n_) && held_.Resize(n_, 0) && idle_.Resize(n_, 0) &&
            never_dirty_.Resize(n_, 0) && out_.gaps.Reserve(list_.uses.size()) &&
-           out_.spans.Reserve(list_.uses.size() * 2);
+           out_.chain_gaps.Reserve(list_.uses.size()) && out_.spans.Reserve(list_.uses.size());
   }
 
   BoundOutcome Run() {
@@ -81,54 +81,68 @@ class GapBuilder {
       Cover(&held_, 0, n_, bytes);
     else
       Cover(&held_, uses[0].op, uses[count - 1].op + 1, bytes);
-    const bool written = std::any_of(uses, uses + count, [](const Use& u) { return u.write; });
-    const uint32_t gap_count = buffer.persistent ? count : count - 1;
-    for (uint32_t k = 0; k < gap_count; ++k) {
-      const uint32_t to = k + 1 < count ? uses[k + 1].op : uses[0].op + n_;
-      if (!AddGap({uses[k].op, to, bytes}, buffer.persistent && !written)) return false;
+    return AddChains(buffer, uses, count);
+  }
+
+  // Gaps in cyclic order, a new chain at each write. Where no use writes, a persistent buffer is
+  // never dirty; a transient one's content counts from its birth.
+  bool AddChains(const StepBuffer& buffer, const Use* uses, uint32_t count) {
+    uint32_t start = 0;
+    while (start < count && !uses[start].write) ++start;
+    const bool never_dirty = buffer.persistent && start == count;
+    if (!buffer.persistent || never_dirty) start = 0;
+    const auto bytes = static_cast<int64_t>(buffer.bytes);
+    const uint32_t end = start + (buffer.persistent ? count : count - 1);
+    for (uint32_t k = start; k < end; ++k) {
+      const uint32_t from = OpAt(uses, count, k);
+      const bool writes = uses[k % count].write;
+      if (writes || k == start) {
+        const uint32_t written = never_dirty ? kNeverDirty : writes ? from : buffer.born;
+        if (k != start && !CloseChain()) return false;
+        if (!OpenChain(written, bytes)) return false;
+      }
+      if (!AddGap({from, OpAt(uses, count, k + 1), bytes}, never_dirty)) return false;
     }
-    if (buffer.persistent) return !written || AddPersistentSpans(uses, count, bytes);
-    return AddTransientSpans(buffer, uses, count);
+    return end == start || CloseChain();
+  }
+
+  bool OpenChain(uint32_t from, int64_t bytes) {
+    CopyChain chain;
+    chain.from = from;
+    chain.first_gap = static_cast<uint32_t>(out_.chain_gaps.size());
+    chain.bytes = bytes;
+    return out_.chains.Append(chain);
   }
 
   bool AddGap(const IdleGap& gap, bool never_dirty) {
     if (gap.to == gap.from + 1) return true;
     Cover(&idle_, gap.from + 1, gap.to, gap.bytes);
     if (never_dirty) Cover(&never_dirty_, gap.from + 1, gap.to, gap.bytes);
-    return out_.gaps.Append(gap);
+    ++out_.chains[out_.chains.size() - 1].gap_count;
+    return out_.chain_gaps.Append(gap) && out_.gaps.Append(Shifted(gap));
   }
 
-  // A transient buffer's first content counts from its birth where its first use does not write it.
-  bool AddTransientSpans(const StepBuffer& buffer, const Use* uses, uint32_t count) {
-    uint32_t from = uses[0].write ? uses[0].op : buffer.born;
-    uint32_t to = 0;
-    for (uint32_t k = 1; k < count; ++k) {
-      if (uses[k].op > uses[k - 1].op + 1) to = uses[k].op;
-      if (!uses[k].write && k + 1 < count) continue;
-      if (to > from && !AddSpan({from, to, static_cast<int64_t>(buffer.bytes)})) return false;
-      from = uses[k].op;
-      to = 0;
-    }
-    return true;
-  }
-
-  bool AddPersistentSpans(const Use* uses, uint32_t count, int64_t bytes) {
-    for (uint32_t w = 0; w < count; ++w) {
-      if (!uses[w].write) continue;
-      uint32_t to = 0;
-      for (uint32_t k = 1; k <= count; ++k) {
-        const uint32_t before = OpAt(uses, count, w + k - 1);
-        const uint32_t here = OpAt(uses, count, w + k);
-        if (here > before + 1) to = here;
-        if (uses[(w + k) % count].write) break;
+  // Drops a chain without gaps; moves the others into the iteration they start in.
+  bool CloseChain() {
+    CopyChain& chain = out_.chains[out_.chains.size() - 1];
+    if (chain.gap_count == 0) return out_.chains.Resize(out_.chains.size() - 1);
+    IdleGap* gaps = &out_.chain_gaps[chain.first_gap];
+    const bool never_dirty = chain.from == kNeverDirty;
+    const uint32_t from = never_dirty ? gaps[0].from : chain.from;
+    if (from >= n_) {
+      for (uint32_t g = 0; g < chain.gap_count; ++g) {
+        gaps[g].from -= n_;
+        gaps[g].to -= n_;
       }
-      if (to != 0 && !AddSpan({uses[w].op, to, bytes})) return false;
+      if (!never_dirty) chain.from -= n_;
     }
-    return true;
+    if (never_dirty) return true;
+    return out_.spans.Append({chain.from, gaps[chain.gap_count - 1].to, chain.bytes});
   }
 
-  bool AddSpan(const DirtySpan& span) {
-    return span.to <= span.from + 1 || out_.spans.Append(span);
+  IdleGap Shifted(const IdleGap& gap) const {
+    const uint32_t back = gap.from >= n_ ? n_ : 0;
+    return {gap.from - back, gap.to - back, gap.bytes};
   }
 
   uint32_t OpAt(const Use* uses, uint32_t count, uint32_t k) const {

@@ -26,6 +26,16 @@ struct IdleGap {
 // operation `to`: one copy out serves all gaps in between.
 using DirtySpan = IdleGap;
 
+// The gaps of one buffer that one copy out serves, in order, each with more than no operation in
+// it.
+struct CopyChain {
+  uint32_t from = 0;  // what is copied was written there; kNeverDirty: a copy exists from the start
+  uint32_t first_gap = 0;  // in IdleGaps::chain_gaps
+  uint32_t gap_count = 0;
+  int64_t bytes = 0;
+};
+inline constexpr uint32_t kNeverDirty = ~uint32_t{0};
+
 enum class BoundOutcome : uint8_t {
   kBound,
   kCannot,    // no plan fits: an operation needs more than the budgets give
@@ -40,6 +50,8 @@ struct IdleGaps {
   Array<int64_t> dirty_demand;  // the same, less what can be away without ever being copied out
   Array<IdleGap> gaps;
   Array<DirtySpan> spans;
+  Array<CopyChain> chains;  // per buffer, not merged; those of `spans` and the never dirty ones
+  Array<IdleGap> chain_gaps;
   Bytes smallest_device_budget = 0;  // below it no plan fits, whatever the host has
 
   // The step and the machine are valid if this returns anything but kBadInput.

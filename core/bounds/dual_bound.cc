@@ -1,0 +1,268 @@
+#include "core/bounds/dual_bound.h"
+
+#include <algorithm>
+
+namespace tidemark::core {
+namespace {
+
+constexpr double kNanosecondsPerSecond = 1e9;
+// A byte's stay is paid for by several moments, its ways by one slot each: steps of the prices are
+// scaled accordingly.
+constexpr double kMomentsPerStay = 4;
+constexpr size_t kMostWork = 6'000'000;  // moments of gaps looked at, in all steps together
+constexpr size_t kFewestSteps = 100;
+constexpr size_t kMostSteps = 3000;
+constexpr int kPatience = 60;       // steps without progress before the target comes closer
+constexpr double kFirstRise = 0.5;  // of the known stall, or of a twentieth of the step's time
+constexpr double kSmallestRise = 1e-4;
+
+}  // namespace
+
+DualBound::DualBound(const CoarseStep& step, const Machine& machine)
+    : step_(step), moments_(step.moments), slots_(2 * step.moments) {
+  out_unit_ = kNanosecondsPerSecond / machine.out_rate;
+  in_unit_ = kNanosecondsPerSecond / machine.in_rate;
+  away_unit_ = (out_unit_ + in_unit_) / kMomentsPerStay;
+  const double out_share = machine.out_rate_duplex / machine.out_rate;
+  const double in_share = machine.in_rate_duplex / machine.in_rate;
+  if (out_share + in_share <= 1) return;  // taking turns is as fast
+  out_share_ = out_share;
+  in_share_ = in_share;
+}
+
+bool DualBound::Allocate() {
+  uint32_t most_gaps = 0;
+  uint32_t most_stays = 0;
+  for (const CoarseChain& chain : step_.chains) {
+    uint32_t stays = 0;
+    for (uint32_t g = 0; g < chain.gap_count; ++g) {
+      const CoarseGap& gap = step_.gaps[chain.first_gap + g];
+      stays += gap.last - gap.first + 1;
+    }
+    most_gaps = std::max(most_gaps, chain.gap_count);
+    most_stays = std::max(most_stays, stays);
+  }
+  const size_t prices = moments_ + 2 * size_t{slots_};
+  return price_.Resize(prices, 0) && best_price_.Resize(prices, 0) && slope_.Resize(prices, 0) &&
+         direction_.Resize(prices, 0) && stay_.Resize(most_stays) && entry_.Resize(most_gaps) &&
+         gain_.Resize(most_gaps);
+}
+
+// Moments keep their prices, new ones get none; a slot gets the price of the one it is a part of.
+void DualBound::StartFrom(const Prices& coarser) {
+  const auto old_moments = static_cast<uint32_t>(coarser.ops.size());
+  if (old_moments == 0) return;
+  const double* old_out = &coarser.price[old_moments];
+  const double* old_in = old_out + 2 * old_moments;
+  uint32_t old = 0;  // the first old moment at or behind the new one
+  for (uint32_t k = 0; k < moments_; ++k) {
+    while (old < old_moments && coarser.ops[old] < step_.ops[k]) ++old;
+    const bool same = old < old_moments && coarser.ops[old] == step_.ops[k];
+    if (same) price_[k] = coarser.price[old];
+    for (const uint32_t part : {0U, 1U}) {
+      const uint32_t slot = 2 * (old % old_moments) + (same ? part : 0);
+      price_[moments_ + 2 * k + part] = old_out[slot];
+      price_[moments_ + slots_ + 2 * k + part] = old_in[slot];
+    }
+  }
+  Project();
+}
+
+bool DualBound::Run(double known_stall, Prices* prices) {
+  if (!Allocate()) return false;
+  StartFrom(*prices);
+  double time = 0;
+  for (const double duration : step_.duration) time += duration;
+  const size_t size = step_.Size();
+  if (size == 0) return true;
+  const size_t steps = std::clamp(kMostWork / size, kFewestSteps, kMostSteps);
+  double rise = std::max(known_stall, time / 20) * kFirstRise;
+  const double smallest = rise * kSmallestRise;
+  best_ = 0;
+  int idle = 0;
+  for (size_t i = 0; i < steps && rise > smallest; ++i) {
+    const double value = Evaluate();
+    const double target = std::max(best_, i < steps / 4 ? known_stall : 0) + rise;
+    if (value > best_) {
+      idle = value > best_ + rise / 100 ? 0 : idle + 1;
+      best_ = value;
+      std::copy(price_.begin(), price_.end(), best_price_.begin());
+    } else {
+      ++idle;
+    }
+    if (idle > kPatience) {
+      rise /= 2;
+      idle = 0;
+    }
+    Ascend(target - value);
+  }
+  return prices->ops.CopyFrom(step_.ops) && prices->price.CopyFrom(best_price_);
+}
+
+// The bound at the current prices; slope_ becomes its subgradient there.
+double DualBound::Evaluate() {
+  std::fill(slope_.begin(), slope_.end(), 0);
+  double value = 0;
+  for (uint32_t k = 0; k < moments_; ++k) {
+    value += AwayPrice(k) * step_.demand[k];
+    Away(k) = step_.demand[k] * away_unit_;
+  }
+  for (const CoarseChain& chain : step_.chains) value -= Chain(chain) * chain.bytes;
+  for (uint32_t slot = 0; slot < slots_; ++slot) value -= Links(slot);
+  return value;
+}
+
+// What a slot's time is worth.
+double DualBound::Links(uint32_t slot) {
+  const double p = price_[moments_ + slot];
+  const double q = price_[moments_ + slots_ + slot];
+  const double both = p * out_share_ + q * in_share_;
+  const double duration = step_.duration[slot];
+  if (both >= p && both >= q) {
+    Out(slot) -= duration * out_share_;
+    In(slot) -= duration * in_share_;
+    return both * duration;
+  }
+  if (p >= q) {
+    Out(slot) -= duration;
+    return p * duration;
+  }
+  In(slot) -= duration;
+  return q * duration;
+}
+
+// The most that one byte of a gap gains by being away, and from which moment on.
+double DualBound::Gap(const CoarseGap& gap, uint32_t first_stay, uint32_t* entry) {
+  double best = 0;
+  *entry = gap.last + 1;
+  for (uint32_t k = gap.last + 1; k-- > gap.first;) {
+    Stay& stay = stay_[first_stay + k - gap.first];
+    stay = {-InPrice(2 * k + 2), k, 2 * k + 2};
+    if (k < gap.last) {
+      const double during = -InPrice(2 * k + 3);
+      if (during > stay.gain) stay = {during, k, 2 * k + 3};
+      const Stay& longer = *(&stay + 1);
+      if (longer.gain >= stay.gain) stay = longer;
+    }
+    stay.gain += AwayPrice(k);
+    if (stay.gain <= best) continue;
+    best = stay.gain;
+    *entry = k;
+  }
+  return best;
+}
+
+void DualBound::Book(const CoarseGap& gap, uint32_t first_stay, uint32_t entry, double bytes) {
+  if (entry > gap.last) return;
+  const Stay& stay = stay_[first_stay + entry - gap.first];
+  for (uint32_t k = entry; k <= stay.last; ++k) Away(k) -= bytes * away_unit_;
+  In(stay.in_slot) += bytes * in_unit_;
+}
+
+// The most that one byte of a chain gains: it leaves in some gaps, and is copied out once, before
+// the first of them.
+double DualBound::Chain(const CoarseChain& chain) {
+  double later = 0;
+  uint32_t stays = 0;
+  for (uint32_t g = 0; g < chain.gap_count; ++g) {
+    const CoarseGap& gap = step_.gaps[chain.first_gap + g];
+    gain_[g] = Gap(gap, stays, &entry_[g]);
+    stays += gap.last - gap.first + 1;
+    later += gain_[g];
+  }
+  double best = chain.from == kNeverDirty ? later : 0;
+  uint32_t best_gap = chain.from == kNeverDirty ? 0 : chain.gap_count;
+  uint32_t copy_slot = 0;
+  if (chain.from != kNeverDirty) {
+    uint32_t slot = 2 * chain.from;
+    uint32_t cheapest = slot;
+    stays = 0;
+    for (uint32_t g = 0; g < chain.gap_count && later > 0; ++g) {
+      const CoarseGap& gap = step_.gaps[chain.first_gap + g];
+      later -= gain_[g];
+      for (uint32_t k = gap.first; k <= gap.last; ++k) {
+        for (; slot <= 2 * k; ++slot) {
+          if (OutPrice(slot) < OutPrice(cheapest)) cheapest = slot;
+        }
+        const double gain = stay_[stays + k - gap.first].gain + later - OutPrice(cheapest);
+        if (gain <= best) continue;
+        best = gain;
+        best_gap = g;
+        entry_[g] = k;
+        copy_slot = cheapest;
+      }
+      stays += gap.last - gap.first + 1;
+    }
+    if (best_gap < chain.gap_count) Out(copy_slot) += chain.bytes * out_unit_;
+  }
+  stays = 0;
+  for (uint32_t g = 0; g < chain.gap_count; ++g) {
+    const CoarseGap& gap = step_.gaps[chain.first_gap + g];
+    if (g >= best_gap) Book(gap, stays, entry_[g], chain.bytes);
+    stays += gap.last - gap.first + 1;
+  }
+  return best;
+}
+
+// Takes out of the slope what only leads out of the allowed prices.
+void DualBound::KeepInside() {
+  for (size_t i = 0; i < price_.size(); ++i) {
+    if (price_[i] <= 0 && slope_[i] < 0) slope_[i] = 0;
+  }
+  for (uint32_t k = 0; k < moments_; ++k) {
+    if (step_.demand[k] <= 0) slope_[k] = 0;
+    if (price_[k] >= kMomentsPerStay) slope_[k] = std::min(slope_[k], 0.0);
+  }
+  for (uint32_t slot = 0; slot < slots_; ++slot) {
+    const double p = price_[moments_ + slot];
+    const double q = price_[moments_ + slots_ + slot];
+    if (std::max({p, q, p * out_share_ + q * in_share_}) < 1 - 1e-9) continue;
+    double& out = Out(slot);
+    double& in = In(slot);
+    if (q <= 0) out = std::min(out, 0.0);
+    if (p <= 0) in = std::min(in, 0.0);
+    const double both = (out + in) / 2;
+    if (p <= 0 || q <= 0 || both <= 0) continue;
+    out -= both;
+    in -= both;
+  }
+}
+
+// One step of a deflected subgradient method, as long as a rise by `rise` needs at the least.
+void DualBound::Ascend(double rise) {
+  KeepInside();
+  double across = 0;
+  double before = 0;
+  for (size_t i = 0; i < slope_.size(); ++i) {
+    across += slope_[i] * direction_[i];
+    before += direction_[i] * direction_[i];
+  }
+  const double keep = before > 0 && across < 0 ? -1.5 * across / before : 0;
+  double norm = 0;
+  for (size_t i = 0; i < slope_.size(); ++i) {
+    direction_[i] = slope_[i] + keep * direction_[i];
+    norm += direction_[i] * direction_[i];
+  }
+  if (norm <= 0) return;
+  for (size_t i = 0; i < slope_.size(); ++i) price_[i] += direction_[i] * rise / norm;
+  Project();
+}
+
+void DualBound::Project() {
+  for (double& price : price_) price = std::max(price, 0.0);
+  for (uint32_t k = 0; k < moments_; ++k) {
+    // At this price every byte leaves that can, whatever the links charge: more says no more.
+    const double highest = step_.demand[k] > 0 ? kMomentsPerStay : 0;
+    price_[k] = std::min(price_[k], highest);
+  }
+  for (uint32_t slot = 0; slot < slots_; ++slot) {
+    double& p = price_[moments_ + slot];
+    double& q = price_[moments_ + slots_ + slot];
+    const double worth = std::max({p, q, p * out_share_ + q * in_share_});
+    if (worth <= 1) continue;
+    p /= worth;
+    q /= worth;
+  }
+}
+
+}  // namespace tidemark::core

@@ -1,0 +1,79 @@
+// The price bound: prices for absent bytes, for each moment, and for the links, for each slot, make
+// a lower bound on the step's time, whatever they are, and the best of them make a tight one. They
+// are found by a fixed number of subgradient steps; each step's value is a sound bound, so stopping
+// early costs tightness and nothing else. docs/bounds.md derives it. Threads: none of its own.
+
+#ifndef TIDEMARK_CORE_BOUNDS_DUAL_BOUND_H_
+#define TIDEMARK_CORE_BOUNDS_DUAL_BOUND_H_
+
+#include <cstdint>
+
+#include "core/array.h"
+#include "core/bounds/coarse_step.h"
+#include "core/step.h"
+
+namespace tidemark::core {
+
+// Prices that were found, so that a finer step can start from them: its bound is then no lower.
+struct Prices {
+  Array<uint32_t> ops;  // the moments' operations
+  Array<double> price;  // per moment, per slot out, per slot in
+};
+
+class DualBound {
+ public:
+  // Both are kept by reference.
+  DualBound(const CoarseStep& step, const Machine& machine);
+
+  // Looks for a bound above `known_stall` ns, from `*prices` on if there are any; the best are put
+  // there.
+  [[nodiscard]] bool Run(double known_stall, Prices* prices);
+
+  double stall() const { return best_; }  // ns on top of the durations, at least
+
+ private:
+  // What one byte of a gap does best at the current prices, from each moment on.
+  struct Stay {
+    double gain;       // ns per byte, if away from this moment on, the way in paid
+    uint32_t last;     // the last moment away
+    uint32_t in_slot;  // where it comes in
+  };
+
+  [[nodiscard]] bool Allocate();
+  void StartFrom(const Prices& coarser);
+  double Evaluate();
+  double Links(uint32_t slot);
+  double Chain(const CoarseChain& chain);
+  double Gap(const CoarseGap& gap, uint32_t first_stay, uint32_t* entry);
+  void Book(const CoarseGap& gap, uint32_t first_stay, uint32_t entry, double bytes);
+  void Ascend(double rise);
+  void KeepInside();
+  void Project();
+
+  double& Away(uint32_t k) { return slope_[k % moments_]; }
+  double& Out(uint32_t slot) { return slope_[moments_ + slot % slots_]; }
+  double& In(uint32_t slot) { return slope_[moments_ + slots_ + slot % slots_]; }
+  double AwayPrice(uint32_t k) const { return price_[k % moments_] * away_unit_; }
+  double OutPrice(uint32_t slot) const { return price_[moments_ + slot % slots_] * out_unit_; }
+  double InPrice(uint32_t slot) const {
+    return price_[moments_ + slots_ + slot % slots_] * in_unit_;
+  }
+
+  const CoarseStep& step_;
+  const uint32_t moments_;
+  const uint32_t slots_;
+  // Prices are numbers around 1; times these they are ns per byte.
+  double away_unit_ = 0, out_unit_ = 0, in_unit_ = 0;
+  // A slot's time is worth max(p, q, p * out_share_ + q * in_share_) of out price p, in price q.
+  double out_share_ = 0, in_share_ = 0;
+  Array<double> price_, best_price_, slope_, direction_;  // moments, slots out, slots in
+  // Of the chain at hand.
+  Array<Stay> stay_;       // per moment of its gaps
+  Array<uint32_t> entry_;  // per gap: the best moment to leave, at no cost for the way out ...
+  Array<double> gain_;     // ... and what that gives
+  double best_ = 0;
+};
+
+}  // namespace tidemark::core
+
+#endif  // TIDEMARK_CORE_BOUNDS_DUAL_BOUND_H_
