@@ -48,7 +48,8 @@ struct Totals {
 };
 
 void Add(const World& world, const core::Plan& plan, const core::Plan& g10, Totals* totals) {
-  const core::TimeBound bound = core::FindTimeBound(*world.step, world.machine);
+  const core::TimeBound bound = core::FindTimeBound(
+      *world.step, world.machine, {core::Granularity::kBoundary, /*prices=*/true});
   const auto bound_ns = static_cast<double>(bound.time);
   core::Plan again, fresh;
   const double begin = ThreadMs();
