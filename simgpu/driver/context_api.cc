@@ -56,6 +56,25 @@ CUresult CurrentSettings(ContextSettings** settings) {
   return *settings == nullptr ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS;
 }
 
+template <typename Value>
+CUresult GetSetting(Value ContextSettings::*setting, Value* value) {
+  Hold hold(DriverLock());
+  ContextSettings* settings = nullptr;
+  if (value == nullptr) return CUDA_ERROR_INVALID_VALUE;
+  if (CUresult found = CurrentSettings(&settings); found != CUDA_SUCCESS) return found;
+  *value = settings->*setting;
+  return CUDA_SUCCESS;
+}
+
+template <typename Value>
+CUresult SetSetting(Value ContextSettings::*setting, Value value) {
+  Hold hold(DriverLock());
+  ContextSettings* settings = nullptr;
+  if (CUresult found = CurrentSettings(&settings); found != CUDA_SUCCESS) return found;
+  settings->*setting = value;
+  return CUDA_SUCCESS;
+}
+
 }  // namespace
 
 SIMGPU_API CUresult CUDAAPI cuCtxCreate_v2(CUcontext* context, unsigned flags, CUdevice device) {
@@ -198,40 +217,22 @@ SIMGPU_API CUresult CUDAAPI cuCtxGetLimit(size_t* value, CUlimit limit) {
 
 SIMGPU_API CUresult CUDAAPI cuCtxGetCacheConfig(CUfunc_cache* config) {
   SIMGPU_ENTER();
-  Hold hold(DriverLock());
-  ContextSettings* settings = nullptr;
-  if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (CUresult found = CurrentSettings(&settings); found != CUDA_SUCCESS) return found;
-  *config = settings->cache;
-  return CUDA_SUCCESS;
+  return GetSetting(&ContextSettings::cache, config);
 }
 
 SIMGPU_API CUresult CUDAAPI cuCtxSetCacheConfig(CUfunc_cache config) {
   SIMGPU_ENTER();
-  Hold hold(DriverLock());
-  ContextSettings* settings = nullptr;
-  if (CUresult found = CurrentSettings(&settings); found != CUDA_SUCCESS) return found;
-  settings->cache = config;
-  return CUDA_SUCCESS;
+  return SetSetting(&ContextSettings::cache, config);
 }
 
 SIMGPU_API CUresult CUDAAPI cuCtxGetSharedMemConfig(CUsharedconfig* config) {
   SIMGPU_ENTER();
-  Hold hold(DriverLock());
-  ContextSettings* settings = nullptr;
-  if (config == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  if (CUresult found = CurrentSettings(&settings); found != CUDA_SUCCESS) return found;
-  *config = settings->shared;
-  return CUDA_SUCCESS;
+  return GetSetting(&ContextSettings::shared, config);
 }
 
 SIMGPU_API CUresult CUDAAPI cuCtxSetSharedMemConfig(CUsharedconfig config) {
   SIMGPU_ENTER();
-  Hold hold(DriverLock());
-  ContextSettings* settings = nullptr;
-  if (CUresult found = CurrentSettings(&settings); found != CUDA_SUCCESS) return found;
-  settings->shared = config;
-  return CUDA_SUCCESS;
+  return SetSetting(&ContextSettings::shared, config);
 }
 
 SIMGPU_API CUresult CUDAAPI cuCtxGetStreamPriorityRange(int* least, int* greatest) {

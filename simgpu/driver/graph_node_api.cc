@@ -16,17 +16,10 @@ CUresult Describe(const CUDA_KERNEL_NODE_PARAMS& given, NodeParams* params) {
   const CUfunction function =
       FunctionOf(given.func != nullptr ? static_cast<const void*>(given.func) : given.kern);
   if (function == nullptr) return CUDA_ERROR_INVALID_VALUE;
-  auto launch = std::make_shared<Launch>();
-  launch->grid[0] = given.gridDimX;
-  launch->grid[1] = given.gridDimY;
-  launch->grid[2] = given.gridDimZ;
-  launch->block[0] = given.blockDimX;
-  launch->block[1] = given.blockDimY;
-  launch->block[2] = given.blockDimZ;
-  launch->dynamic_shared_bytes = given.sharedMemBytes;
+  const auto launch = LaunchShapedAs(given);
   const CUresult result = FillLaunch(function, given.kernelParams, given.extra, launch.get());
   params->type = CU_GRAPH_NODE_TYPE_KERNEL;
-  params->launch = std::move(launch);
+  params->launch = launch;
   return result;
 }
 

@@ -29,6 +29,20 @@ struct Launch {
   uint64_t Threads() const { return uint64_t{block[0]} * block[1] * block[2]; }
 };
 
+// A launch of the shape that `given` states, in the field names that the API's structs share.
+template <typename Given>
+std::shared_ptr<Launch> LaunchShapedAs(const Given& given) {
+  auto launch = std::make_shared<Launch>();
+  launch->grid[0] = given.gridDimX;
+  launch->grid[1] = given.gridDimY;
+  launch->grid[2] = given.gridDimZ;
+  launch->block[0] = given.blockDimX;
+  launch->block[1] = given.blockDimY;
+  launch->block[2] = given.blockDimZ;
+  launch->dynamic_shared_bytes = given.sharedMemBytes;
+  return launch;
+}
+
 // Copies the arguments of a launch, in either of the two forms, and checks the shape.
 CUresult FillLaunch(CUfunction function, void** kernel_params, void** extra, Launch* launch);
 

@@ -17,14 +17,7 @@ CUresult LaunchKernel(const void* handle, const CUlaunchConfig& config, void** p
   }
   const CUfunction function = FunctionOf(handle);
   if (function == nullptr) return CUDA_ERROR_INVALID_HANDLE;
-  auto launch = std::make_shared<Launch>();
-  launch->grid[0] = config.gridDimX;
-  launch->grid[1] = config.gridDimY;
-  launch->grid[2] = config.gridDimZ;
-  launch->block[0] = config.blockDimX;
-  launch->block[1] = config.blockDimY;
-  launch->block[2] = config.blockDimZ;
-  launch->dynamic_shared_bytes = config.sharedMemBytes;
+  const auto launch = LaunchShapedAs(config);
   if (const CUresult bad = FillLaunch(function, params, extra, launch.get()); bad != CUDA_SUCCESS) {
     return bad;
   }
@@ -32,10 +25,10 @@ CUresult LaunchKernel(const void* handle, const CUlaunchConfig& config, void** p
     NodeParams node;
     node.type = CU_GRAPH_NODE_TYPE_KERNEL;
     node.context = stream->context;
-    node.launch = std::move(launch);
+    node.launch = launch;
     return CaptureNode(stream, std::move(node));
   }
-  return Submit(config.hStream, MakeLaunchOperation(std::move(launch), stream->context->device));
+  return Submit(config.hStream, MakeLaunchOperation(launch, stream->context->device));
 }
 
 CUresult LaunchWithConfig(const CUlaunchConfig* given, CUfunction function, void** params,

@@ -13,33 +13,12 @@
 #include <vector>
 
 #include "tests/simgpu/device.h"
+#include "tests/simgpu/node_folder.h"
 
 namespace simgpu_tests {
 namespace {
 
-using ::testing::Test;
-
-constexpr size_t kMiB = size_t{1} << 20;
-
-class MemoryRules : public Test {
- protected:
-  MemoryRules() {
-    char name[] = "/dev/shm/simgpu-test-XXXXXX";
-    folder_ = mkdtemp(name);
-  }
-  ~MemoryRules() override { std::filesystem::remove_all(folder_); }
-  std::string Config(const std::string& more = "") const {
-    return "memory=64MiB,directory=" + folder_ + (more.empty() ? "" : "," + more);
-  }
-  std::string folder_;
-};
-
-size_t FreeBytes() {
-  size_t free = 0;
-  size_t total = 0;
-  EXPECT_CUDA(cuMemGetInfo(&free, &total));
-  return free;
-}
+class MemoryRules : public NodeFolderTest {};
 
 TEST_F(MemoryRules, PlainMemoryReadsAsNotANumberUntilItIsWritten) {
   InChild(Config(), [] {

@@ -17,38 +17,19 @@
 #include <string>
 
 #include "tests/simgpu/device.h"
+#include "tests/simgpu/node_folder.h"
 
 namespace simgpu_tests {
 namespace {
 
-constexpr size_t kMiB = size_t{1} << 20;
 constexpr int kDeadlineSeconds = 60;
 
-// A node directory of this test alone.
-class NodeTest : public ::testing::Test {
+class NodeTest : public NodeFolderTest {
  protected:
-  NodeTest() {
-    char name[] = "/dev/shm/simgpu-test-XXXXXX";
-    folder_ = mkdtemp(name);
-  }
-  ~NodeTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string Config(const std::string& more = "") const {
-    return "memory=64MiB,directory=" + folder_ + (more.empty() ? "" : "," + more);
-  }
   bool NothingLeft() const {
     return !std::filesystem::exists(folder_) || std::filesystem::is_empty(folder_);
   }
-
-  std::string folder_;
 };
-
-size_t FreeBytes() {
-  size_t free = 0;
-  size_t total = 0;
-  EXPECT_CUDA(cuMemGetInfo(&free, &total));
-  return free;
-}
 
 // A process that initialises the driver under `config`, does `body`, tells, and then waits to be
 // killed or, when `leave` is written to, exits in the ordinary way.
