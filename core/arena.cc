@@ -52,9 +52,7 @@ bool Arena::Extend(Bytes bytes, bool settled) {
   Extension extension;
   if (!allocator_.PlanExtension(bytes, &extension)) return false;
   const Bytes demand = std::max(allocator_.peak_requested(), allocator_.requested() + bytes);
-  const Bytes allowed = demand + demand / 1000 * options_.slack_permille;
-  const auto slots = static_cast<ChunkIndex>(
-      std::max(allowed / kChunkBytes, RoundUp(demand, kChunkBytes) / kChunkBytes));
+  const ChunkIndex slots = SlotsFor(demand);
   ChunkIndex fresh = seam_.available(seam_.owner);
   const ChunkIndex within = slots > mapped() ? slots - mapped() : 0;
   ChunkIndex wanted = extension.missing;
@@ -174,19 +172,16 @@ bool Arena::Settle() {
   return passed_ > before;
 }
 
-ChunkIndex Arena::FreeChunks() const {
-  ChunkIndex count = 0;
-  for (ChunkIndex i = 0; i < table_.high_water(); ++i) {
-    if (table_.state(i) != ChunkState::kUnmapped && table_.live(i) == 0) ++count;
-  }
-  return count;
+ChunkIndex Arena::Decay() {
+  const ChunkIndex needed = SlotsFor(allocator_.TakeIntervalPeak());
+  return mapped() <= needed ? 0 : Release((mapped() - needed + 1) / 2);
 }
 
-ChunkIndex Arena::Decay() {
-  const ChunkIndex now = FreeChunks();
-  const ChunkIndex idle = now < idle_ ? now : idle_;
-  idle_ = now;
-  return idle == 0 ? 0 : Release((idle + 1) / 2);
+// Chunks that `demand` may occupy within the slack.
+ChunkIndex Arena::SlotsFor(Bytes demand) const {
+  const Bytes allowed = demand + demand / 1000 * options_.slack_permille;
+  return static_cast<ChunkIndex>(
+      std::max(allowed / kChunkBytes, RoundUp(demand, kChunkBytes) / kChunkBytes));
 }
 
 void Arena::Pin(Block* block, PinReason reason) {

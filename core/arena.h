@@ -74,8 +74,9 @@ class Arena {
   FenceId passed() const { return passed_; }
   Block* Find(Bytes offset) const { return allocator_.Find(offset); }
 
-  // Once per decay interval of the owner's choice: half of the chunks that lay free through the
-  // whole interval are unmapped, so that the owner can give them back. Returns how many.
+  // Once per decay interval of the owner's choice: of the chunks that the highest demand since the
+  // last call could have done without, half are unmapped, as far as they are free, so that the
+  // owner can give them back. Returns how many.
   ChunkIndex Decay();
   // Unmaps up to `count` wholly free chunks whose fences have passed. Returns how many.
   ChunkIndex Release(ChunkIndex count);
@@ -103,7 +104,7 @@ class Arena {
   bool UnmapRange(Range range);
   void UndoMaps();
   bool NextFree(ChunkIndex below, ChunkIndex most, const Extension* keep, Range* range) const;
-  ChunkIndex FreeChunks() const;
+  ChunkIndex SlotsFor(Bytes demand) const;
   bool Settle();
 
   ArenaSeam seam_;
@@ -113,8 +114,7 @@ class Arena {
   ArenaCounters counters_;
   Array<Range> undo_;  // mapped for the request in hand
   FenceId passed_ = 0;
-  FenceId newest_ = 0;   // the largest fence anything was freed with
-  ChunkIndex idle_ = 0;  // fewest free chunks since the last Decay
+  FenceId newest_ = 0;  // the largest fence anything was freed with
 };
 
 }  // namespace tidemark::core

@@ -4,6 +4,7 @@
 
 #include "core/arena_allocator.h"
 
+#include <algorithm>
 #include <new>
 
 #include "core/slab_map.h"
@@ -39,30 +40,28 @@ Block* ArenaAllocator::Allocate(const Request& request) {
   if (request.bytes > Bytes{table_->size()} * kChunkBytes) return nullptr;
   const Bytes size = RoundUp(request.bytes == 0 ? 1 : request.bytes, kBlockBytes);
   const bool small = size <= kSmallLimit && !request.anywhere;
-  if (small) {
-    if (Block* block = FromCache(size, request.stream)) {
-      MakeLive(block, request);
-      return block;
-    }
+  Block* block = small ? FromCache(size, request.stream) : FromParked(size, request.stream);
+  if (block == nullptr) {
+    if (!pool_.Reserve(kNodesPerCall)) return nullptr;
+    block = Choose(request, size, small);
+    if (block == nullptr) return nullptr;
+    table_->AddLive(ChunkOf(block->offset), LastChunkOf(block->offset, block->size));
   }
-  if (!pool_.Reserve(kNodesPerCall)) return nullptr;
-  const Bytes alignment = request.anywhere ? kBlockBytes : AlignmentFor(size, request.bytes);
-  Block* block = nullptr;
-  for (int round = 0; block == nullptr && round < 2; ++round) {
-    if (round == 1 && cached_ == 0) break;
-    if (round == 1) FoldCache();
-    block = small              ? FromSlabs(size, request.stream)
-            : request.anywhere ? FromAnywhere(size, request.stream)
-                               : FromHoles(size, alignment, request.stream);
-  }
-  if (block == nullptr) return nullptr;
-  table_->AddLive(ChunkOf(block->offset), LastChunkOf(block->offset, block->size));
   MakeLive(block, request);
-  if (alignment == kChunkBytes && size % kChunkBytes != 0) {
-    block->charged = true;
-    rounding_ += RoundUp(size, kChunkBytes) - size;
-  }
   return block;
+}
+
+Block* ArenaAllocator::Choose(const Request& request, Bytes size, bool small) {
+  if (!small) FoldParked();
+  for (int round = 0; round < 2; ++round) {
+    Block* block = small ? FromSlabs(size, request.stream)
+                   : request.anywhere
+                       ? FromAnywhere(size, request.stream)
+                       : FromHoles(size, AlignmentFor(size, request.bytes), request.stream);
+    if (block != nullptr || (cached_ == 0 && parked_count_ == 0)) return block;
+    FoldCache();
+  }
+  return nullptr;
 }
 
 void ArenaAllocator::Free(Block* block, FenceId fence, StreamId stream) {
@@ -74,23 +73,28 @@ void ArenaAllocator::Free(Block* block, FenceId fence, StreamId stream) {
     rounding_ -= RoundUp(block->size, kChunkBytes) - block->size;
   }
   AddFence(block, fence, stream);
-  if (block->small && MayCache(block)) {
-    block->state = Block::State::kCached;
-    block->mapped = true;
-    cache_[BinOf(block->size, block->stream)].Append(block);
-    ++cached_;
-    cached_bytes_ += block->size;
-    return;
-  }
-  // Neighbours in the cache would keep the chunk from losing its pins.
-  if (block->small && cached_ != 0 && table_->pinned(ChunkOf(block->offset))) FoldCache();
+  if (Keep(block)) return;
+  // Kept neighbours would keep a chunk from losing its pins.
+  if (table_->pinned_chunks() != 0) FoldCache();
   table_->DropLive(ChunkOf(block->offset), LastChunkOf(block->offset, block->size));
   Release(block);
 }
 
-bool ArenaAllocator::MayCache(const Block* block) const {
-  return cached_ < kCacheLimit && cached_bytes_ + block->size <= kCacheBytes &&
-         !table_->pinned(ChunkOf(block->offset));
+// In the cache or parked, if there is room. Its chunks count it as if it were live.
+bool ArenaAllocator::Keep(Block* block) {
+  if (table_->pinned_chunks() != 0) return false;
+  if (block->small) {
+    if (cached_ == kCacheLimit || cached_bytes_ + block->size > kCacheBytes) return false;
+    cache_[BinOf(block->size, block->stream)].Append(block);
+    ++cached_;
+    cached_bytes_ += block->size;
+  } else {
+    if (parked_count_ == kParked) return false;
+    parked_[parked_count_++] = block;
+  }
+  block->state = Block::State::kCached;
+  block->mapped = true;
+  return true;
 }
 
 // What the block already waits for stays, unless it has passed.
@@ -112,7 +116,12 @@ void ArenaAllocator::MakeLive(Block* block, const Request& request) {
   requested_ += request.bytes;
   if (requested_ > peak_requested_) peak_requested_ = requested_;
   allocated_ += block->size;
+  if (allocated_ > interval_peak_) interval_peak_ = allocated_;
   ++live_buffers_;
+  if (!block->small && block->size % kChunkBytes != 0 && block->offset % kChunkBytes == 0) {
+    block->charged = true;
+    rounding_ += RoundUp(block->size, kChunkBytes) - block->size;
+  }
 }
 
 Block* ArenaAllocator::Find(Bytes offset) const {
@@ -143,7 +152,28 @@ Block* ArenaAllocator::FromCache(Bytes size, StreamId stream) {
   return block;
 }
 
+// The newest of the same size that need not wait.
+Block* ArenaAllocator::FromParked(Bytes size, StreamId stream) {
+  for (int i = parked_count_; i-- > 0;) {
+    Block* block = parked_[i];
+    if (block->size != size || Waits(block, stream)) continue;
+    --parked_count_;
+    for (; i < parked_count_; ++i) parked_[i] = parked_[i + 1];
+    return block;
+  }
+  return nullptr;
+}
+
+void ArenaAllocator::FoldParked() {
+  while (parked_count_ > 0) {
+    Block* block = parked_[--parked_count_];
+    table_->DropLive(ChunkOf(block->offset), LastChunkOf(block->offset, block->size));
+    Release(block);
+  }
+}
+
 void ArenaAllocator::FoldCache() {
+  FoldParked();
   if (cached_ == 0) return;
   for (BlockList& bin : cache_) {
     Block* block = bin.head;
@@ -170,12 +200,34 @@ void ArenaAllocator::DropSlab(Block* block) {
 void ArenaAllocator::Release(Block* block) {
   block->state = Block::State::kFree;
   block->mapped = true;
+  if (!block->small) return ReturnHole(block);
   block = MergeWithNeighbours(block);
-  if (block->small && block->size == kChunkBytes) {
-    DropSlab(block);
-    block = MergeWithNeighbours(block);
+  if (block->size != kChunkBytes) return AddToIndex(block);
+  DropSlab(block);
+  ReturnHole(block);
+}
+
+// As merging and adding, with fewer changes of the index: a hole that grows upwards keeps its slot.
+void ArenaAllocator::ReturnHole(Block* block) {
+  ChunkIndex gone = ~ChunkIndex{0};
+  if (CanMerge(block, block->next)) {
+    const Block* next = block->next;
+    const ChunkIndex chunk = ChunkOf(next->offset);
+    if (ValueOf(next->size) == holes_.value(chunk)) gone = chunk;
+    Absorb(block, block->next);
   }
-  AddToIndex(block);
+  if (CanMerge(block->previous, block)) {
+    Block* low = block->previous;
+    Absorb(low, block);
+    block = low;
+  }
+  const ChunkIndex chunk = ChunkOf(block->offset);
+  const SlotIndex::Value value = ValueOf(block->size);
+  if (gone != ~ChunkIndex{0} && gone != chunk) {
+    holes_.SetBoth(gone, LargestHole(gone, nullptr), chunk, std::max(value, holes_.value(chunk)));
+  } else if (gone == chunk || value > holes_.value(chunk)) {
+    holes_.Set(chunk, gone == chunk ? LargestHole(chunk, nullptr) : value);
+  }
 }
 
 // `block` is free and in no index; what is left over on both sides goes back.
@@ -204,14 +256,6 @@ Block* ArenaAllocator::SplitAt(Block* block, Bytes offset) {
   block->size = offset - block->offset;
   NoteStart(upper);
   return upper;
-}
-
-// Slabs stay apart: each must be able to become a plain chunk again.
-bool ArenaAllocator::CanMerge(const Block* low, const Block* high) const {
-  if (low == nullptr || high == nullptr) return false;
-  if (low->state != Block::State::kFree || high->state != Block::State::kFree) return false;
-  if (low->small != high->small || low->mapped != high->mapped) return false;
-  return !low->small || high->offset % kChunkBytes != 0;
 }
 
 // `block` is in no index; neighbours that merge leave theirs.

@@ -99,6 +99,12 @@ class ArenaAllocator {
 
   Bytes requested() const { return requested_; }
   Bytes peak_requested() const { return peak_requested_; }
+  // The most bytes that were live at once since the last call.
+  Bytes TakeIntervalPeak() {
+    const Bytes peak = interval_peak_;
+    interval_peak_ = allocated_;
+    return peak;
+  }
   // The sums alone, at no cost; Stats() also walks the blocks.
   AllocatorStats Totals() const;
   AllocatorStats Stats(FenceId passed) const;
@@ -113,9 +119,11 @@ class ArenaAllocator {
     SlabMap* slab = nullptr;  // live, cached and free blocks of a slab by position
   };
   static constexpr int kCacheBins = 256;
+  static constexpr int kParked = 4;
   static constexpr int kNodesPerCall = 4;  // most blocks that one public call creates
 
   Block* FromCache(Bytes size, StreamId stream);
+  Block* FromParked(Bytes size, StreamId stream);
   Block* FromSlabs(Bytes size, StreamId stream);
   Block* FromBins(Bytes size, StreamId stream);
   Block* FromHoles(Bytes size, Bytes alignment, StreamId stream);
@@ -126,13 +134,23 @@ class ArenaAllocator {
   bool AddSlab(StreamId stream);
   void DropSlab(Block* block);
   void MakeLive(Block* block, const Request& request);
-  bool MayCache(const Block* block) const;
+  Block* Choose(const Request& request, Bytes size, bool small);
+  bool Keep(Block* block);
+  void FoldParked();
   void AddFence(Block* block, FenceId fence, StreamId stream) const;
   void Release(Block* block);  // cached or live block becomes free and merges
   Block* Carve(Block* block, Bytes offset, Bytes size);
+  Block* TakeFront(Block* hole, Bytes size);
   Block* SplitAt(Block* block, Bytes offset);  // returns the upper part
-  bool CanMerge(const Block* low, const Block* high) const;
+  // Slabs stay apart: each must be able to become a plain chunk again.
+  static bool CanMerge(const Block* low, const Block* high) {
+    if (low == nullptr || low->state != Block::State::kFree) return false;
+    if (high == nullptr || high->state != Block::State::kFree) return false;
+    if (low->small != high->small || low->mapped != high->mapped) return false;
+    return !low->small || high->offset % kChunkBytes != 0;
+  }
   Block* MergeWithNeighbours(Block* block);
+  void ReturnHole(Block* block);
   void Absorb(Block* low, Block* high);
   void AddToIndex(Block* block);
   void RemoveFromIndex(Block* block);
@@ -164,13 +182,16 @@ class ArenaAllocator {
   UnitBins bins_;    // free runs of slabs
   BlockList unmapped_;
   BlockList cache_[kCacheBins];
-  uint64_t cached_ = 0;
+  uint64_t cached_ = 0;  // blocks there
   Bytes cached_bytes_ = 0;
+  Block* parked_[kParked] = {};  // oldest first
+  int parked_count_ = 0;
   FenceId passed_ = 0;
   Bytes rounding_ = 0;  // that live blocks were charged with
   Bytes requested_ = 0;
   Bytes peak_requested_ = 0;
   Bytes allocated_ = 0;
+  Bytes interval_peak_ = 0;
   uint64_t live_buffers_ = 0;
   uint64_t slabs_ = 0;
 };

@@ -29,7 +29,7 @@ Bytes ArenaAllocator::AlignmentFor(Bytes size, Bytes requested) const {
 // What the cache holds back comes before a new slab.
 Block* ArenaAllocator::FromSlabs(Bytes size, StreamId stream) {
   Block* block = FromBins(size, stream);
-  if (block == nullptr && cached_ != 0) {
+  if (block == nullptr && (cached_ != 0 || parked_count_ != 0)) {
     FoldCache();
     block = FromBins(size, stream);
   }
@@ -87,8 +87,25 @@ Block* ArenaAllocator::FromHoles(Bytes size, Bytes alignment, StreamId stream) {
     if (found != nullptr && (!Waits(found, stream) || waiting > kFenceSearch)) break;
   }
   if (found == nullptr) return nullptr;
+  const Bytes offset = RoundUp(found->offset, alignment);
+  if (offset == found->offset) return TakeFront(found, size);
   RemoveFromIndex(found);
-  return Carve(found, RoundUp(found->offset, alignment), size);
+  return Carve(found, offset, size);
+}
+
+// The lower part of a hole; the rest stays one.
+Block* ArenaAllocator::TakeFront(Block* hole, Bytes size) {
+  const ChunkIndex chunk = ChunkOf(hole->offset);
+  const bool indexed = ValueOf(hole->size) == holes_.value(chunk);
+  Block* rest = hole->size == size ? nullptr : SplitAt(hole, hole->offset + size);
+  if (rest == nullptr || ChunkOf(rest->offset) == chunk) {
+    if (indexed) holes_.Set(chunk, LargestHole(chunk, hole));
+    return hole;
+  }
+  const ChunkIndex other = ChunkOf(rest->offset);
+  const SlotIndex::Value value = indexed ? LargestHole(chunk, hole) : holes_.value(chunk);
+  holes_.SetBoth(chunk, value, other, std::max(holes_.value(other), ValueOf(rest->size)));
+  return hole;
 }
 
 // The shortest hole of any kind. Linear: the alternative is to fail.
@@ -150,8 +167,9 @@ void ArenaAllocator::RemoveFromIndex(Block* block) {
 // Of the holes that start in `chunk`, not counting `but`.
 SlotIndex::Value ArenaAllocator::LargestHole(ChunkIndex chunk, const Block* but) const {
   SlotIndex::Value largest = 0;
+  const Bytes end = Bytes{chunk + 1} * kChunkBytes;
   const Block* block = starts_[chunk].first;
-  for (; block != nullptr && ChunkOf(block->offset) == chunk; block = block->next) {
+  for (; block != nullptr && block->offset < end; block = block->next) {
     if (block != but && IsHole(block)) largest = std::max(largest, ValueOf(block->size));
   }
   return largest;

@@ -74,9 +74,9 @@ bool ArenaAllocator::Validate() const {
   for (ChunkIndex chunk = 0; chunk < table_->size(); ++chunk) {
     if (live[chunk] != table_->live(chunk)) return false;
   }
-  return cached == cached_ && requested == requested_ && allocated == allocated_ &&
-         rounding == rounding_ && buffers == live_buffers_ && ValidateIndexes() &&
-         table_->Validate();
+  return cached == cached_ + static_cast<uint64_t>(parked_count_) && requested == requested_ &&
+         allocated == allocated_ && rounding == rounding_ && buffers == live_buffers_ &&
+         ValidateIndexes() && table_->Validate();
 }
 
 }  // namespace tidemark::core

@@ -9,7 +9,8 @@ namespace tidemark::core {
 bool ChunkTable::Init(ChunkIndex chunks) {
   slots_.reset(new (std::nothrow) Slot[chunks]);
   live_.reset(new (std::nothrow) uint16_t[chunks]());
-  if (slots_ == nullptr || live_ == nullptr) return false;
+  inside_.reset(new (std::nothrow) uint64_t[(chunks + 63) / 64]());
+  if (slots_ == nullptr || live_ == nullptr || inside_ == nullptr) return false;
   size_ = chunks;
   count_[0] = chunks;
   return true;
@@ -22,23 +23,15 @@ void ChunkTable::SetState(ChunkIndex chunk, ChunkState state) {
   if (state != ChunkState::kUnmapped && chunk >= high_water_) high_water_ = chunk + 1;
 }
 
-void ChunkTable::AddLive(ChunkIndex first, ChunkIndex last) {
-  uint16_t* live = live_.get();
-  for (ChunkIndex i = first; i <= last; ++i) ++live[i];
-}
-
 bool ChunkTable::DropLive(ChunkIndex chunk) {
   if (live_[chunk] == 0) return false;
   --live_[chunk];
   return true;
 }
 
-void ChunkTable::DropLive(ChunkIndex first, ChunkIndex last) {
-  uint16_t* live = live_.get();
-  for (ChunkIndex i = first; i <= last; ++i) --live[i];
-  if (pinned_ == 0) return;
+void ChunkTable::UnpinIdle(ChunkIndex first, ChunkIndex last) {
   for (ChunkIndex i = first; i <= last; ++i) {
-    if (live[i] == 0) UnpinAll(i);
+    if (live(i) == 0) UnpinAll(i);
   }
 }
 
@@ -76,7 +69,7 @@ ChunkIndex ChunkTable::Victim(LaunchNumber before) const {
   ChunkIndex best = size_;
   for (ChunkIndex i = 0; i < high_water_; ++i) {
     const Slot& slot = slots_[i];
-    if (slot.state != ChunkState::kDevice || live_[i] == 0 || slot.pins_total != 0) continue;
+    if (slot.state != ChunkState::kDevice || live(i) == 0 || slot.pins_total != 0) continue;
     if (slot.last_use >= before) continue;
     if (best == size_ || Earlier(slot, slots_[best])) best = i;
   }
@@ -93,7 +86,7 @@ bool ChunkTable::Validate() const {
     for (uint16_t reason : slot.pins) pins += reason;
     if (pins != slot.pins_total) return false;
     if (pins != 0) ++pinned;
-    if (slot.state == ChunkState::kUnmapped && (live_[i] != 0 || pins != 0)) return false;
+    if (slot.state == ChunkState::kUnmapped && (live(i) != 0 || pins != 0)) return false;
     if (slot.state != ChunkState::kUnmapped && i >= high_water_) return false;
   }
   return count[0] == count_[0] && count[1] == count_[1] && count[2] == count_[2] &&

@@ -29,13 +29,29 @@ class ChunkTable {
   ChunkState state(ChunkIndex chunk) const { return slots_[chunk].state; }
   void SetState(ChunkIndex chunk, ChunkState state);
 
-  uint32_t live(ChunkIndex chunk) const { return live_[chunk]; }
+  // Buffers that touch the chunk.
+  uint32_t live(ChunkIndex chunk) const {
+    return live_[chunk] + static_cast<uint32_t>(inside_[chunk / 64] >> chunk % 64 & 1);
+  }
   void AddLive(ChunkIndex chunk) { ++live_[chunk]; }
-  void AddLive(ChunkIndex first, ChunkIndex last);
   // False when there was none: the counter does not underflow.
   bool DropLive(ChunkIndex chunk);
-  // All of [first, last] have some; pins of those that lose their last one are dropped.
-  void DropLive(ChunkIndex first, ChunkIndex last);
+  // One buffer that touches [first, last], and has those between them to itself.
+  void AddLive(ChunkIndex first, ChunkIndex last) {
+    ++live_[first];
+    if (first == last) return;
+    ++live_[last];
+    SetInside(first + 1, last, ~uint64_t{0});
+  }
+  // The pins of chunks that lose their last buffer are dropped.
+  void DropLive(ChunkIndex first, ChunkIndex last) {
+    --live_[first];
+    if (first != last) {
+      --live_[last];
+      SetInside(first + 1, last, 0);
+    }
+    if (pinned_ != 0) UnpinIdle(first, last);
+  }
 
   LaunchNumber last_use(ChunkIndex chunk) const { return slots_[chunk].last_use; }
   void NoteUse(ChunkIndex chunk, LaunchNumber launch) {
@@ -78,9 +94,21 @@ class ChunkTable {
   };
 
   static bool Earlier(const Slot& a, const Slot& b);
+  // 64 chunks at a time: a buffer of a gigabyte costs hardly more than one of a megabyte.
+  void SetInside(ChunkIndex from, ChunkIndex end, uint64_t bits) {
+    while (from < end) {
+      const ChunkIndex word = from / 64;
+      uint64_t mask = ~uint64_t{0} << from % 64;
+      if (end - word * 64 < 64) mask &= (uint64_t{1} << end % 64) - 1;
+      inside_[word] = (inside_[word] & ~mask) | (bits & mask);
+      from = (word + 1) * 64;
+    }
+  }
+  void UnpinIdle(ChunkIndex first, ChunkIndex last);
 
   std::unique_ptr<Slot[]> slots_;
-  std::unique_ptr<uint16_t[]> live_;  // at most one for each 512 B of a chunk
+  std::unique_ptr<uint16_t[]> live_;    // that begin or end there: one for each 512 B at most
+  std::unique_ptr<uint64_t[]> inside_;  // bits: the chunk lies inside one buffer
   ChunkIndex size_ = 0;
   ChunkIndex count_[3] = {};
   ChunkIndex pinned_ = 0;

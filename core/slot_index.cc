@@ -2,7 +2,57 @@
 
 #include "core/slot_index.h"
 
+#include <bit>
+
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 namespace tidemark::core {
+namespace {
+
+using Value = SlotIndex::Value;
+
+// Of 32 values: the greatest, and a bit for each that is at least `least`. Written out because
+// these two are most of what an allocation does, and compilers make loops with a branch of them.
+#ifdef __SSE2__
+const __m128i* Vectors(const Value* group) { return reinterpret_cast<const __m128i*>(group); }
+
+Value MaximumOf(const Value* group) {
+  const __m128i* v = Vectors(group);
+  __m128i most = _mm_max_epi16(_mm_max_epi16(_mm_loadu_si128(v), _mm_loadu_si128(v + 1)),
+                               _mm_max_epi16(_mm_loadu_si128(v + 2), _mm_loadu_si128(v + 3)));
+  most = _mm_max_epi16(most, _mm_srli_si128(most, 8));
+  most = _mm_max_epi16(most, _mm_srli_si128(most, 4));
+  most = _mm_max_epi16(most, _mm_srli_si128(most, 2));
+  return static_cast<Value>(_mm_extract_epi16(most, 0));
+}
+
+uint32_t AtLeast(const Value* group, Value least) {
+  const __m128i* v = Vectors(group);
+  const __m128i below = _mm_set1_epi16(static_cast<Value>(least - 1));
+  const __m128i low = _mm_packs_epi16(_mm_cmpgt_epi16(_mm_loadu_si128(v), below),
+                                      _mm_cmpgt_epi16(_mm_loadu_si128(v + 1), below));
+  const __m128i high = _mm_packs_epi16(_mm_cmpgt_epi16(_mm_loadu_si128(v + 2), below),
+                                       _mm_cmpgt_epi16(_mm_loadu_si128(v + 3), below));
+  return static_cast<uint32_t>(_mm_movemask_epi8(low)) |
+         static_cast<uint32_t>(_mm_movemask_epi8(high)) << 16;
+}
+#else
+Value MaximumOf(const Value* group) {
+  Value most = 0;
+  for (int i = 0; i < 32; ++i) most = group[i] > most ? group[i] : most;
+  return most;
+}
+
+uint32_t AtLeast(const Value* group, Value least) {
+  uint32_t bits = 0;
+  for (int i = 0; i < 32; ++i) bits |= static_cast<uint32_t>(group[i] >= least) << i;
+  return bits;
+}
+#endif
+
+}  // namespace
 
 bool SlotIndex::Init(uint32_t slots) {
   size_t total = 0;
@@ -22,17 +72,17 @@ bool SlotIndex::Init(uint32_t slots) {
   return true;
 }
 
-SlotIndex::Value SlotIndex::MaximumOf(const Value* group) const {
-  Value most = 0;
-  for (uint32_t i = 0; i < kFan; ++i) most = group[i] > most ? group[i] : most;
-  return most;
+void SlotIndex::Cover(uint32_t slot) {
+  while (slot >= covered_) {
+    level_[depth_].values[0] = MaximumOf(level_[depth_ - 1].values);
+    ++depth_;
+    covered_ *= kFan;
+  }
 }
 
-// Stops at the first maximum that does not change.
-void SlotIndex::Set(uint32_t slot, Value value) {
-  Value old = level_[0].values[slot];
-  level_[0].values[slot] = value;
-  for (int i = 1; i < levels_; ++i) {
+// `slot` of `level` went from `old` to `value`. Stops at the first maximum that does not change.
+void SlotIndex::Propagate(int level, uint32_t slot, Value old, Value value) {
+  for (int i = level + 1; i < depth_; ++i) {
     const uint32_t above = slot / kFan;
     Value* maximum = &level_[i].values[above];
     if (value <= *maximum && old < *maximum) return;
@@ -44,25 +94,51 @@ void SlotIndex::Set(uint32_t slot, Value value) {
   }
 }
 
+void SlotIndex::Set(uint32_t slot, Value value) {
+  if (slot >= covered_) Cover(slot);
+  const Value old = level_[0].values[slot];
+  level_[0].values[slot] = value;
+  Propagate(0, slot, old, value);
+}
+
+void SlotIndex::SetBoth(uint32_t slot, Value value, uint32_t other, Value other_value) {
+  const uint32_t above = slot / kFan;
+  if (above != other / kFan || slot >= covered_ || depth_ == 1) {
+    Set(slot, value);
+    Set(other, other_value);
+    return;
+  }
+  level_[0].values[slot] = value;
+  level_[0].values[other] = other_value;
+  const Value old = level_[1].values[above];
+  const Value now = MaximumOf(&level_[0].values[above * kFan]);
+  level_[1].values[above] = now;
+  if (old != now) Propagate(1, above, old, now);
+}
+
 uint32_t SlotIndex::Find(uint32_t from, Value least) const {
-  int at = from == 0 ? levels_ - 1 : 0;
+  int at = from == 0 ? depth_ - 1 : 0;
   uint32_t slot = from;
-  for (;; ++at, slot = slot / kFan) {
-    if (at == levels_ || slot >= level_[at].count) return kNone;
-    const Value* values = level_[at].values;
-    const uint32_t end = slot / kFan * kFan + kFan;
-    while (slot < end && values[slot] < least) ++slot;
-    if (slot < end) break;
+  for (;; ++at) {
+    if (at == depth_ || slot >= level_[at].count) return kNone;
+    const uint32_t group = slot / kFan * kFan;
+    const uint32_t bits = AtLeast(&level_[at].values[group], least) & ~uint32_t{0} << slot % kFan;
+    slot = group + static_cast<uint32_t>(std::countr_zero(bits));
+    if (bits != 0) break;
+    slot = group / kFan + 1;  // the rest of the level above
   }
   while (at-- > 0) {
     slot *= kFan;
-    while (level_[at].values[slot] < least) ++slot;
+    slot += static_cast<uint32_t>(std::countr_zero(AtLeast(&level_[at].values[slot], least)));
   }
   return slot;
 }
 
 bool SlotIndex::Validate() const {
-  for (int i = 1; i < levels_; ++i) {
+  for (uint32_t slot = 0; slot < level_[0].count; ++slot) {
+    if (level_[0].values[slot] != 0 && slot >= covered_) return false;
+  }
+  for (int i = 1; i < depth_; ++i) {
     for (uint32_t above = 0; above < level_[i - 1].count / kFan; ++above) {
       if (level_[i].values[above] != MaximumOf(&level_[i - 1].values[above * kFan])) return false;
     }

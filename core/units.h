@@ -24,8 +24,8 @@ inline constexpr Bytes kMiB = Bytes{1} << 20;
 inline constexpr Bytes kGiB = Bytes{1} << 30;
 
 inline constexpr Bytes kChunkBytes = 2 * kMiB;
-inline constexpr Bytes kBlockBytes = 512;        // every buffer starts and ends on this grid
-inline constexpr Bytes kSmallLimit = kMiB;       // up to here buffers live in slabs of one chunk
+inline constexpr Bytes kBlockBytes = 512;   // every buffer starts and ends on this grid
+inline constexpr Bytes kSmallLimit = kMiB;  // up to here buffers live in slabs of one chunk
 
 constexpr Bytes RoundUp(Bytes value, Bytes multiple) {
   return (value + multiple - 1) / multiple * multiple;
