@@ -127,6 +127,7 @@ class ArenaAllocator {
   Block* FromSlabs(Bytes size, StreamId stream);
   Block* FromBins(Bytes size, StreamId stream);
   Block* FromHoles(Bytes size, Bytes alignment, StreamId stream);
+  bool Better(const Block* block, const Block* found, StreamId stream) const;
   Block* FromAnywhere(Bytes size, StreamId stream);
   Block* Fullest(uint32_t units, StreamId stream) const;
   bool Waits(const Block* block, StreamId stream) const { return MustWait(block, stream, passed_); }

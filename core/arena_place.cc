@@ -11,7 +11,9 @@
 namespace tidemark::core {
 namespace {
 
-constexpr int kFenceSearch = 8;     // further holes looked at to avoid waiting for a fence
+constexpr int kFenceSearch = 8;  // further holes looked at to avoid waiting for a fence
+constexpr int kHoleSearch = 4;   // holes among which the shortest is sought
+constexpr Bytes kTightBelow = 16 * kMiB;
 constexpr int kSlabSearch = 8;      // runs of one length among which the fullest slab is sought
 constexpr Bytes kAllowance = 1024;  // rounding to chunks may cost one part in so many of the demand
 
@@ -71,20 +73,28 @@ Block* ArenaAllocator::Fullest(uint32_t units, StreamId stream) const {
   return best;
 }
 
-// The lowest address.
+// Not having to wait comes first, then the shorter one, then the one found first.
+bool ArenaAllocator::Better(const Block* block, const Block* found, StreamId stream) const {
+  const bool waits = Waits(block, stream);
+  return waits != Waits(found, stream) ? !waits : block->size < found->size;
+}
+
+// Large requests take the lowest address; others the shortest of the lowest few holes that fit.
 Block* ArenaAllocator::FromHoles(Bytes size, Bytes alignment, StreamId stream) {
   const SlotIndex::Value least = ValueOf(size);
-  Block* found = nullptr;
+  int left = size < kTightBelow ? kHoleSearch : 1;
   int waiting = 0;
-  for (uint32_t chunk = holes_.Find(0, least); chunk != SlotIndex::kNone;
+  Block* found = nullptr;
+  for (uint32_t chunk = holes_.Find(0, least); chunk != SlotIndex::kNone && left > 0;
        chunk = holes_.Find(chunk + 1, least)) {
     Block* block = starts_[chunk].first;
-    for (; block != nullptr && ChunkOf(block->offset) == chunk; block = block->next) {
+    for (; block != nullptr && ChunkOf(block->offset) == chunk && left > 0; block = block->next) {
       if (!IsHole(block) || RoundUp(block->offset, alignment) + size > block->end()) continue;
-      if (found == nullptr || !Waits(block, stream)) found = block;
-      if (!Waits(block, stream) || ++waiting > kFenceSearch) break;
+      const bool waits = Waits(block, stream);
+      if (waits && ++waiting > kFenceSearch && found != nullptr) left = 0;
+      if (!waits) --left;
+      if (found == nullptr || Better(block, found, stream)) found = block;
     }
-    if (found != nullptr && (!Waits(found, stream) || waiting > kFenceSearch)) break;
   }
   if (found == nullptr) return nullptr;
   const Bytes offset = RoundUp(found->offset, alignment);
