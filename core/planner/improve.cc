@@ -6,8 +6,10 @@ namespace tidemark::core::planner {
 namespace {
 
 constexpr uint32_t kMostTrials = 600;
-constexpr uint32_t kPatience = 120;  // trials in a row without a gain
-constexpr uint64_t kWork = 60'000;   // operations, uses and pieces walked through in all trials
+constexpr uint32_t kPatience = 60;  // trials in a row without a gain
+constexpr uint32_t kPolishTrials = 400;
+constexpr uint64_t kPolishWork = 60'000;  // operations and moves walked through in all of them
+constexpr uint64_t kWork = 60'000;  // operations, uses and pieces walked through in all trials
 
 // A fixed sequence of numbers that look random (SplitMix64).
 class Dice {
@@ -44,7 +46,53 @@ void DrawOptions(Dice* dice, SweepOptions* options) {
   if (dice->Below(6) == 0) options->evicts_to_prefetch = !options->evicts_to_prefetch;
 }
 
+// Changes when a part leaves or returns, or cuts it in two; what that breaks, CoverDemand repairs.
+// False: no host memory.
+[[nodiscard]] bool ChangePart(const Timeline& timeline, Bytes chunk, Dice* dice, Draft* draft) {
+  Away& a = draft->aways[dice->Below(static_cast<uint32_t>(draft->aways.size()))];
+  const Use& use = timeline.use(a.use);
+  switch (dice->Below(5)) {
+    case 0:
+    case 1:
+      a.reserve = a.release + 1 + dice->Below(use.next - a.release);
+      return true;
+    case 2:
+      a.release = use.op + 1 + dice->Below(a.reserve - use.op - 1);
+      return true;
+    case 3:
+      a.order = draft->aways[dice->Below(static_cast<uint32_t>(draft->aways.size()))].order;
+      a.issue = std::min(a.issue, static_cast<int32_t>(use.op + 1));
+      return true;
+    default:
+      if (a.bytes <= chunk) return true;
+      Away rest = a;
+      a.bytes = chunk * (1 + dice->Below(static_cast<uint32_t>((a.bytes - 1) / chunk)));
+      rest.offset += a.bytes;
+      rest.bytes -= a.bytes;
+      return draft->aways.Append(rest);
+  }
+}
+
 }  // namespace
+
+Found Search::Polish() {
+  if (!has_plan_ || IsDone() || best_.moves.empty()) return Found::kNothing;
+  Draft draft;
+  if (!ReadMoves(timeline_, machine_, best_, &draft)) return Found::kNoMemory;
+  const uint64_t work = timeline_.ops() + best_.moves.size();
+  const auto trials = static_cast<uint32_t>(std::min<uint64_t>(kPolishTrials, kPolishWork / work));
+  Dice dice;
+  for (uint32_t t = 0; t < trials && !draft.aways.empty() && !IsDone(); ++t) {
+    if (!draft_.aways.CopyFrom(draft.aways)) return Found::kNoMemory;
+    for (uint32_t k = 1 + dice.Below(3); k-- > 0;) {
+      if (!ChangePart(timeline_, machine_.chunk_bytes, &dice, &draft_)) return Found::kNoMemory;
+    }
+    trial_.recipe = best_.recipe;
+    if (TryDraft() == Found::kNoMemory) return Found::kNoMemory;
+    if (improved_ && !ReadMoves(timeline_, machine_, best_, &draft)) return Found::kNoMemory;
+  }
+  return Found::kPlan;
+}
 
 bool Search::ListOpenWindows() {
   windows_.Clear();

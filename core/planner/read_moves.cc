@@ -31,18 +31,29 @@ bool Overlap(const Away& a, const Away& b) {
 
 bool ReadMoves(const Timeline& timeline, const Machine& machine, const Plan& plan, Draft* draft) {
   draft->aways.Clear();
-  Array<uint32_t> place;  // in the queue of copies out
-  if (!place.Resize(plan.moves.size(), kNone)) return false;
+  // Where a move stands in the queue of copies out, and the first boundary at which nothing ahead
+  // of it, nor itself, has to wait for its content.
+  Array<uint32_t> place, slot;
+  if (!place.Resize(plan.moves.size(), kNone) || !slot.Resize(plan.moves.size(), 0)) return false;
+  uint32_t newest = 0;
   for (uint32_t k = 0; k < plan.out_queue.size(); ++k) {
-    if (plan.out_queue[k] < place.size()) place[plan.out_queue[k]] = k;
+    const MoveIndex m = plan.out_queue[k];
+    if (m >= plan.moves.size()) continue;
+    newest = std::max(newest, plan.moves[m].after + 1);
+    place[m] = k;
+    slot[m] = newest;
   }
   for (MoveIndex m = 0; m < plan.moves.size(); ++m) {
     Away away;
     if (!ReadMove(timeline, machine, plan.moves[m], &away)) continue;
-    const uint32_t n = timeline.ops();
-    const uint32_t lead =
-        plan.moves[m].clean ? 0 : (plan.moves[m].release + n - plan.moves[m].after - 1) % n;
-    away.issue = static_cast<int32_t>(away.release) - static_cast<int32_t>(lead);
+    const Move& move = plan.moves[m];
+    away.issue = static_cast<int32_t>(away.release);
+    if (!move.clean && move.after < timeline.ops()) {
+      const uint32_t n = timeline.ops();
+      const uint32_t lead = (move.release + n - move.after - 1) % n;
+      away.issue += static_cast<int32_t>(slot[m] - move.after - 1) - static_cast<int32_t>(lead);
+      away.issue = std::min(away.issue, static_cast<int32_t>(away.release));
+    }
     away.order = place[m];
     if (!draft->aways.Append(away)) return false;
   }

@@ -38,6 +38,8 @@ class Search {
   // Tries changes of what leaves first, at random but always the same, as many as the size of the
   // step allows.
   Found Improve();
+  // The same with the parts of the best plan; for small steps.
+  Found Polish();
 
   // Whether no better plan can exist, as far as that is known.
   bool IsDone() const { return has_plan_ && best_.step_time <= least_time_; }

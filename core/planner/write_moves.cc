@@ -127,7 +127,7 @@ class Writer {
     int64_t after =
         use.since_write == kNone ? int64_t{use.next} - n_ : int64_t{use.op} - use.since_write;
     after = std::max(after, LastReturn(k));
-    const int64_t issue = std::max<int64_t>(a.issue, after + 1);
+    const int64_t issue = std::max(std::min<int64_t>(a.issue, a.release), after + 1);
     if (style.copies_late || Round(issue - 1) != Round(after)) after = std::max(after, issue - 1);
     keys_[k] = {issue - Round(after) * n_, a.order};
     move.after = static_cast<OpIndex>(after - Round(after) * n_);
