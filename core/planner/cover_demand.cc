@@ -21,7 +21,14 @@ class Cover {
   DraftResult Run() {
     const uint32_t n = timeline_.ops();
     if (machine_.device_budget < timeline_.largest_floor()) return DraftResult::kCannot;
-    if (!away_.Resize(n, 0)) return DraftResult::kNoMemory;
+    if (!away_.Resize(n, 0) || !head_.Resize(timeline_.uses(), kNone) ||
+        !link_.Resize(draft_->aways.size()) || !OpenWrapping()) {
+      return DraftResult::kNoMemory;
+    }
+    for (uint32_t k = 0; k < draft_->aways.size(); ++k) {
+      link_[k] = head_[draft_->aways[k].use];
+      head_[draft_->aways[k].use] = k;
+    }
     for (const Away& a : draft_->aways) {  // first as differences
       const uint32_t from = a.release % n, to = a.reserve % n;
       away_[from] += a.bytes;
@@ -30,6 +37,7 @@ class Cover {
     }
     for (uint32_t i = 1; i < n; ++i) away_[i] += away_[i - 1];
     for (OpIndex i = 0; i < n; ++i) {
+      if (i > 0 && !OpenAfter(i - 1)) return DraftResult::kNoMemory;
       if (timeline_.live(i) - away_[i] <= machine_.device_budget) continue;
       const DraftResult result = CoverAt(i);
       if (result != DraftResult::kDone) return result;
@@ -54,52 +62,91 @@ class Cover {
     }
     for (const Candidate& c : candidates_) {
       if (Excess(i) == 0) break;
-      if (!AddPart(c, i)) return DraftResult::kNoMemory;
+      if (!AddParts(c, i)) return DraftResult::kNoMemory;
     }
     return Excess(i) == 0 ? DraftResult::kDone : DraftResult::kCannot;
   }
 
-  bool Gather(OpIndex i) {
+  // A window that may be open, and what its operations count from.
+  struct Open {
+    uint32_t use;
+    BufferIndex buffer;
+    uint32_t base;
+  };
+
+  bool OpenWrapping() {
     const uint32_t n = timeline_.ops();
-    candidates_.Clear();
     for (BufferIndex b = 0; b < timeline_.buffers(); ++b) {
-      if (!timeline_.CanMove(b)) continue;
-      for (uint32_t u = timeline_.first_use(b); u < timeline_.first_use(b + 1); ++u) {
-        const Use& use = timeline_.use(u);
-        if (use.next == kNone) continue;
-        const uint32_t at = i > use.op ? i : i + n;
-        if (at >= use.next) continue;
-        if (!candidates_.Append({u, b, use.next - at, at})) return false;
-        break;  // one window of a buffer is open at a time
-      }
+      const uint32_t first = timeline_.first_use(b), end = timeline_.first_use(b + 1);
+      if (first == end || !timeline_.CanMove(b) || timeline_.use(end - 1).next == kNone) continue;
+      if (timeline_.use(end - 1).next > n && !open_.Append({end - 1, b, n})) return false;
+    }
+    return place_.Resize(timeline_.buffers(), 0);
+  }
+
+  bool OpenAfter(OpIndex i) {
+    for (uint32_t k = timeline_.first_user(i); k < timeline_.first_user(i + 1); ++k) {
+      const BufferIndex b = timeline_.user(k);
+      const uint32_t use = timeline_.first_use(b) + place_[b]++;
+      if (!timeline_.CanMove(b) || !timeline_.IsOpen(timeline_.use(use))) continue;
+      if (!open_.Append({use, b, 0})) return false;
     }
     return true;
+  }
+
+  bool Gather(OpIndex i) {
+    candidates_.Clear();
+    size_t kept = 0;
+    for (const Open& open : open_) {
+      const uint32_t at = i + open.base, next = timeline_.use(open.use).next;
+      if (at >= next) continue;  // closed by now
+      if (!candidates_.Append({open.use, open.buffer, next - at, at})) return false;
+      open_[kept++] = open;
+    }
+    return open_.Resize(kept);
   }
 
   // Parts of the window that are away already, but not yet or no longer at `at`.
   void Extend(const Candidate& c, OpIndex i) {
     const uint32_t n = timeline_.ops();
-    for (Away& a : draft_->aways) {
-      if (a.use != c.use) continue;
+    for (uint32_t k = head_[c.use]; k != kNone && Excess(i) != 0; k = link_[k]) {
+      Away& a = draft_->aways[k];
       for (; a.release > c.at; --a.release) away_[(a.release - 1) % n] += a.bytes;
       for (; a.reserve <= c.at; ++a.reserve) away_[a.reserve % n] += a.bytes;
       a.issue = std::min(a.issue, static_cast<int32_t>(a.release));
-      if (Excess(i) == 0) return;
     }
   }
 
-  bool AddPart(const Candidate& c, OpIndex i) {
-    Bytes start = 0;  // parts are taken from the front
-    for (const Away& a : draft_->aways) {
-      if (a.use == c.use) start = std::max(start, a.offset + a.bytes);
+  // The first bytes from `start` on that are in no part of the window yet.
+  Bytes FirstFree(uint32_t use, Bytes start) const {
+    for (uint32_t k = head_[use]; k != kNone;) {
+      const Away& a = draft_->aways[k];
+      const bool covers = a.offset <= start && start < a.offset + a.bytes;
+      k = covers ? head_[use] : link_[k];
+      if (covers) start = a.offset + a.bytes;
     }
-    const Bytes bytes = timeline_.buffer(c.buffer).bytes;
-    if (start >= bytes) return true;
+    return start;
+  }
+
+  bool AddParts(const Candidate& c, OpIndex i) {
+    const Bytes whole = timeline_.buffer(c.buffer).bytes;
+    for (Bytes start = FirstFree(c.use, 0); start < whole && Excess(i) != 0;
+         start = FirstFree(c.use, start)) {
+      Bytes end = std::min(whole, start + RoundUp(Excess(i), machine_.chunk_bytes));
+      for (uint32_t k = head_[c.use]; k != kNone; k = link_[k]) {
+        if (draft_->aways[k].offset > start) end = std::min(end, draft_->aways[k].offset);
+      }
+      if (!AddPart(c, start, end - start)) return false;
+    }
+    return true;
+  }
+
+  bool AddPart(const Candidate& c, Bytes offset, Bytes bytes) {
     Away part;
     part.buffer = c.buffer;
     part.use = c.use;
-    part.offset = start;
-    part.bytes = std::min(RoundUp(Excess(i), machine_.chunk_bytes), bytes - start);
+    part.offset = offset;
+    part.bytes = bytes;
     part.release = c.at;
     part.reserve = c.at + c.next;
     part.issue = static_cast<int32_t>(c.at);
@@ -107,6 +154,8 @@ class Cover {
     for (uint32_t k = part.release; k < part.reserve; ++k) {
       away_[k % timeline_.ops()] += part.bytes;
     }
+    if (!link_.Append(head_[c.use])) return false;
+    head_[c.use] = part.order;
     return draft_->aways.Append(part);
   }
 
@@ -115,6 +164,10 @@ class Cover {
   Draft* draft_;
   Array<Bytes> away_;
   Array<Candidate> candidates_;
+  Array<Open> open_;
+  Array<uint32_t> place_;  // per buffer: its uses so far
+  Array<uint32_t> head_;   // per use: the newest part of its window, an index of the draft ...
+  Array<uint32_t> link_;   // ... and per part the one before it
 };
 
 }  // namespace
