@@ -90,6 +90,7 @@ Cell ScoreCell(const Net& net, const core::Machine& machine, const std::vector<P
   const core::TimeBound time = core::FindTimeBound(step, machine);
   cell.possible = time.outcome == core::BoundOutcome::kBound;
   cell.bound_ns = static_cast<double>(time.time);
+  cell.why_impossible = time.reason;
   if (!cell.possible) return cell;
   const core::TrafficBound traffic = core::FindTrafficBound(step, machine);
   cell.bound_traffic = traffic.bytes_out + traffic.bytes_in;

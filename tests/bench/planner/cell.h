@@ -37,7 +37,8 @@ struct Cell {
   int cap_percent = 0;  // of the live peak
   double gb_per_s = 0;
   core::Machine machine;
-  bool possible = false;  // the cap is not below what one operation needs
+  bool possible = false;  // the cap is not below what one operation needs, nor the host too small
+  std::string why_impossible;
   double ideal_ns = 0;
   double bound_ns = 0;
   core::Bytes bound_traffic = 0;

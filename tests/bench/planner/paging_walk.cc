@@ -11,7 +11,7 @@ using core::OpIndex;
 namespace {
 
 constexpr BufferIndex kNone = ~BufferIndex{0};
-constexpr Turn kIterations = 5;  // the moves of the last but one are the plan
+constexpr Turn kMostIterations = 16;  // until two in a row make the same moves
 
 }  // namespace
 
@@ -78,15 +78,42 @@ bool PagingWalk::Run(PagingPolicy* policy, core::Plan* plan, std::string* why_no
   for (BufferIndex b = 0; b < books_.size(); ++b) {
     if (step_.buffers[b].persistent) Born(b, 0);
   }
-  for (Turn turn = 0; turn < kIterations * ops(); ++turn) {
-    if (Walk(turn)) continue;
-    *why_not = why_not_;
+  Turn iteration = 0;
+  for (; iteration < kMostIterations && !Repeats(iteration); ++iteration) {
+    for (Turn i = 0; i < ops(); ++i) {
+      if (Walk(iteration * ops() + i)) continue;
+      *why_not = why_not_;
+      return false;
+    }
+  }
+  if (!Repeats(iteration)) {
+    *why_not = "its moves are not the same in every iteration";
     return false;
   }
   plan->outcome = core::PlanOutcome::kPlanned;
-  if (WritePlan((kIterations - 2) * ops(), plan)) return true;
+  if (WritePlan((iteration - 2) * ops(), plan)) return true;
   *why_not = "out of memory";
   return false;
+}
+
+std::vector<const PagingWalk::Draft*> PagingWalk::DraftsOf(Turn iteration) const {
+  std::vector<const Draft*> drafts;
+  for (const Draft& d : drafts_) {
+    if (d.release / ops() == iteration) drafts.push_back(&d);
+  }
+  return drafts;
+}
+
+// Before `iteration`: every move of the two that ended before the last one is finished.
+bool PagingWalk::Repeats(Turn iteration) const {
+  if (iteration < 4) return false;
+  const std::vector<const Draft*> a = DraftsOf(iteration - 2), b = DraftsOf(iteration - 3);
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Draft* x, const Draft* y) {
+    const core::Move &m = x->move, &k = y->move;
+    return m.buffer == k.buffer && m.offset == k.offset && m.bytes == k.bytes &&
+           m.after == k.after && m.release == k.release && m.reserve == k.reserve &&
+           m.ready == k.ready && m.clean == k.clean && m.keeps_copy == k.keeps_copy;
+  });
 }
 
 bool PagingWalk::Walk(Turn turn) {
@@ -336,10 +363,7 @@ void PagingWalk::Finish(BufferIndex b, Turn turn) {
 
 // Queues run by iteration, so a move's place follows from the operation and the order within it.
 bool PagingWalk::WritePlan(Turn first_turn, core::Plan* plan) const {
-  std::vector<const Draft*> drafts;
-  for (const Draft& d : drafts_) {
-    if (d.release >= first_turn && d.release < first_turn + ops()) drafts.push_back(&d);
-  }
+  const std::vector<const Draft*> drafts = DraftsOf(first_turn / ops());
   std::vector<core::MoveIndex> out, in;
   for (core::MoveIndex m = 0; m < drafts.size(); ++m) {
     if (!plan->moves.Append(drafts[m]->move)) return false;

@@ -98,6 +98,8 @@ class PagingWalk {
   };
 
   bool Walk(Turn turn);
+  std::vector<const Draft*> DraftsOf(Turn iteration) const;  // that left in it
+  bool Repeats(Turn iteration) const;
   bool Need(core::BufferIndex buffer, Turn turn);
   bool MakeRoom(core::Bytes bytes, Turn turn, bool waits);
   bool ReleaseOldest(Turn turn, bool waits);

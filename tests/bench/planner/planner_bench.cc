@@ -124,6 +124,7 @@ int Main(int argc, char** argv) {
   PrintByNet(cells);
   PrintByCapAndRate(cells);
   PrintWorst(cells, 15);
+  PrintBeaten(cells, 10);
   if (options.full) PrintEvery(cells);
   PrintSummary(cells);
   PrintPublished(nets);

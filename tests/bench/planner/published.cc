@@ -62,7 +62,8 @@ const Net* Find(const std::vector<Net>& nets, const std::string& name) {
 void PrintVerdict(const Published& p, const Cell& cell) {
   const Score& s = cell.scores[static_cast<size_t>(Policy::kTidemark)];
   if (!s.done) {
-    std::printf("  %-18s does not fit 40 GiB + 128 GiB here: %s\n", p.net, s.why_not.c_str());
+    std::printf("  %-18s does not fit 40 GiB + 128 GiB here: %s\n", p.net,
+                (cell.possible ? s.why_not : cell.why_impossible).c_str());
     return;
   }
   const double ours = cell.ideal_ns / s.step_ns, theirs = p.ideal / p.g10;

@@ -41,6 +41,15 @@ std::string Ratio(const Cell& cell, Policy policy) {
   return Text(s.done, cell.bound_ns / s.step_ns);
 }
 
+double FastestOther(const Cell& cell) {
+  double fastest = 1e300;
+  for (Policy policy : kPolicies) {
+    const Score& s = cell.scores[static_cast<size_t>(policy)];
+    if (policy != Policy::kTidemark && s.done) fastest = std::min(fastest, s.step_ns);
+  }
+  return fastest;
+}
+
 bool Agree(const Cell& cell) { return cell.bound_ns <= 1.001 * cell.ideal_ns; }
 
 double Percent(double part, double whole) { return 100 * part / whole; }
@@ -54,7 +63,7 @@ void PrintCellHead() {
 void PrintCell(const Cell& c) {
   std::printf("%-21s %3d%% %5.0f ", c.net->named.name.c_str(), c.cap_percent, c.gb_per_s);
   if (!c.possible) {
-    std::printf("cannot: one operation alone needs more\n");
+    std::printf("cannot: %s\n", c.why_impossible.c_str());
     return;
   }
   const Score& s = Ours(c);
@@ -195,8 +204,10 @@ void PrintWorst(const std::vector<Cell>& cells, size_t count) {
   PrintCellHead();
   for (size_t i = 0; i < std::min(count, order.size()); ++i) PrintCell(*order[i]);
   std::printf(
-      "\nWhere their time goes, in %% of the step. A plan is loose where links idle while the "
-      "step stalls;\nthe bound is loose where a link never rests and traffic/bound is 1.\n"
+      "\nWhere their time goes, in %% of the step. The plan is loose where traffic/bound is above "
+      "1 or "
+      "a link\nidles that could have worked ahead; the bound is loose where both are at their "
+      "limits.\n"
       "%-21s %4s %5s %11s %8s %8s %9s %9s %10s\n",
       "net", "cap", "GB/s", "traffic/bd", "out busy", "in busy", "wait out", "wait in",
       "safepoints");
@@ -212,6 +223,22 @@ void PrintWorst(const std::vector<Cell>& cells, size_t count) {
                 Percent(r.wait_out_ns, r.step_ns), Percent(r.wait_in_ns, r.step_ns),
                 Percent(r.safepoint_ns, r.step_ns));
   }
+}
+
+void PrintBeaten(const std::vector<Cell>& cells, size_t count) {
+  std::vector<const Cell*> order;
+  for (const Cell& c : cells) {
+    if (c.possible && Ours(c).done && FastestOther(c) < Ours(c).step_ns * 0.999)
+      order.push_back(&c);
+  }
+  std::printf("\nTable 1d: cells where another policy is more than 0.1 %% faster than ours: %zu\n",
+              order.size());
+  if (order.empty()) return;
+  std::stable_sort(order.begin(), order.end(), [](const Cell* a, const Cell* b) {
+    return FastestOther(*a) / Ours(*a).step_ns < FastestOther(*b) / Ours(*b).step_ns;
+  });
+  PrintCellHead();
+  for (size_t i = 0; i < std::min(count, order.size()); ++i) PrintCell(*order[i]);
 }
 
 void PrintEvery(const std::vector<Cell>& cells) {
@@ -263,7 +290,7 @@ bool WriteCsv(const std::vector<Cell>& cells, const std::string& path) {
                    static_cast<unsigned long long>(s.traffic),
                    static_cast<unsigned long long>(s.device_peak),
                    static_cast<unsigned long long>(s.host_peak), s.plan_ms,
-                   c.possible ? s.why_not.c_str() : "one operation alone needs more");
+                   (c.possible ? s.why_not : c.why_impossible).c_str());
     }
   }
   return std::fclose(file) == 0;

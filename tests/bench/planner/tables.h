@@ -18,6 +18,8 @@ void PrintNets(const std::vector<Net>& nets);
 void PrintByNet(const std::vector<Cell>& cells);
 void PrintByCapAndRate(const std::vector<Cell>& cells);
 void PrintWorst(const std::vector<Cell>& cells, size_t count);
+// Where another policy's step is shorter than ours: there our plan is loose for sure.
+void PrintBeaten(const std::vector<Cell>& cells, size_t count);
 void PrintEvery(const std::vector<Cell>& cells);
 // One line for each target: its figure, and "met" or "not met".
 void PrintSummary(const std::vector<Cell>& cells);
