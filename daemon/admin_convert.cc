@@ -71,6 +71,15 @@ void FillJob(const JobSnapshot& job, v1::Job* out) {
   }
 }
 
+void FillUser(const UserSnapshot& user, v1::User* out) {
+  out->set_uid(user.uid);
+  out->set_jobs(user.jobs);
+  for (const uint64_t held : user.device_held_bytes) out->add_device_held_bytes(held);
+  out->set_device_quota_bytes(user.device_quota_bytes);
+  out->set_host_held_bytes(user.host_held_bytes);
+  out->set_host_quota_bytes(user.host_quota_bytes);
+}
+
 v1::Level ToProto(Level level) {
   switch (level) {
     case Level::kOff:
@@ -112,6 +121,7 @@ void FillNode(const NodeSnapshot& snapshot, v1::GetNodeResponse* out) {
   out->set_bad_messages_total(snapshot.bad_messages_total);
   for (const DeviceSnapshot& device : snapshot.devices) FillDevice(device, out->add_devices());
   for (const JobSnapshot& job : snapshot.jobs) FillJob(job, out->add_jobs());
+  for (const UserSnapshot& user : snapshot.users) FillUser(user, out->add_users());
 }
 
 void FillMemoryMap(const std::vector<ChunkRun>& runs, v1::GetMemoryMapResponse* out) {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
 #include "daemon/policy.h"
+#include "daemon/quota.h"
 
 namespace tidemark::daemon {
 namespace {
@@ -31,6 +32,7 @@ absl::Status CheckName(const std::string& name) {
   const bool good_characters = std::all_of(name.begin(), name.end(), [](unsigned char c) {
     return absl::ascii_isalnum(c) || c == '.' || c == '_' || c == '-' || c == '/' || c == ':';
   });
+  if (name == "uid:*") return absl::OkStatus();
   if (!name.empty() && name.size() <= kLongestName && good_characters) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat("Policy entry name is \"", name,
                                                  "\"; accepted: 1 to ", kLongestName,
@@ -184,8 +186,10 @@ absl::StatusOr<PolicyChange> MergePolicy(const Policy& current,
   for (const v1::PolicyEntry& entry : request.entries()) {
     const auto found = base.find(entry.name());
     const bool known = found != base.end() && entry.name() != kDefault;
-    change.set.push_back(Apply(known ? found->second : base_default, entry));
+    const PolicyEntry fresh = IsQuotaName(entry.name()) ? DefaultEntry() : base_default;
+    change.set.push_back(Apply(known ? found->second : fresh, entry));
     if (absl::Status status = CheckTogether(change.set.back()); !status.ok()) return status;
+    if (absl::Status status = ValidateQuota(change.set.back()); !status.ok()) return status;
   }
   return change;
 }

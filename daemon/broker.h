@@ -29,6 +29,7 @@
 #include "daemon/node.h"
 #include "daemon/policy.h"
 #include "daemon/pool.h"
+#include "daemon/quota.h"
 #include "daemon/shared_page.h"
 #include "daemon/shares.h"
 #include "daemon/state_dir.h"
@@ -60,6 +61,8 @@ struct Hardware {
   std::vector<ManagedDevice> devices;
   uint64_t chunk_bytes = 2 << 20;
 };
+
+using Quotas = std::map<uid_t, Quota>;
 
 struct Peer {
   uint32_t pid = 0;
@@ -151,10 +154,16 @@ class Broker final : public Node {
   uint64_t HostCap() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t HostHeld() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t HostHeldBy(JobId job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Chunks that all jobs of the user may hold in a place; kNoQuota: any number.
+  uint64_t QuotaLimit(uid_t uid, tm_wire_place place) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Of the users that have jobs. In host memory the slot's device is not looked at.
+  Quotas QuotasIn(Slot slot) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t DeviceLimit(const Job& job, uint32_t device) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t HostLimit(const Job& job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Claim DeviceClaim(JobId id, const Job& job, uint32_t device) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Claim HostClaim(JobId id, const Job& job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  uint64_t Budget(JobId id, Slot slot) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t DeviceBudget(JobId id, uint32_t device) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   uint64_t HostBudget(JobId id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Publish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -199,6 +208,9 @@ class Broker final : public Node {
   // broker_node.cc
   DeviceSnapshot SnapshotDevice(uint32_t device) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   JobSnapshot SnapshotJob(JobId id, Job* job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::vector<UserSnapshot> SnapshotUsers() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  std::string ExplainQuota(const PolicyEntry& quota, uid_t uid)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   std::string ExplainDevice(JobId id, const Job& job, uint32_t device)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::StatusOr<Job*> Named(uint64_t job_id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

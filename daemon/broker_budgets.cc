@@ -83,12 +83,30 @@ uint64_t Broker::HostCap() const {
   return std::min(host_budget_bytes_ / hardware_.chunk_bytes, ours + spare / hardware_.chunk_bytes);
 }
 
+uint64_t Broker::QuotaLimit(uid_t uid, tm_wire_place place) const {
+  const PolicyEntry* entry = QuotaEntry(policy_, uid);
+  if (entry == nullptr) return kNoQuota;
+  return QuotaChunks(place == TM_WIRE_HOST ? entry->host_budget_bytes : entry->device_budget_bytes,
+                     hardware_.chunk_bytes);
+}
+
+Quotas Broker::QuotasIn(Slot slot) const {
+  Quotas quotas;
+  for (const auto& [id, job] : jobs_) {
+    Quota& quota = quotas[job.peer.uid];
+    quota.limit = QuotaLimit(job.peer.uid, slot.place);
+    quota.held += slot.place == TM_WIRE_HOST ? HostHeldBy(id) : ledger_.HeldChunks(id, slot);
+  }
+  return quotas;
+}
+
 uint64_t Broker::DeviceLimit(const Job& job, uint32_t device) const {
   const PolicyEntry& entry = EntryFor(policy_, job.name);
   const uint64_t cap = DeviceCap(device);
   const uint64_t bytes =
       SmallestSet({entry.device_budget_bytes, job.asked_device_bytes}, cap * hardware_.chunk_bytes);
-  return std::min(cap, std::max<uint64_t>(bytes / hardware_.chunk_bytes, 1));
+  return std::min({cap, std::max<uint64_t>(bytes / hardware_.chunk_bytes, 1),
+                   QuotaLimit(job.peer.uid, TM_WIRE_DEVICE)});
 }
 
 uint64_t Broker::HostLimit(const Job& job) const {
@@ -96,7 +114,7 @@ uint64_t Broker::HostLimit(const Job& job) const {
   const uint64_t cap = HostCap();
   const uint64_t bytes =
       SmallestSet({entry.host_budget_bytes, job.asked_host_bytes}, cap * hardware_.chunk_bytes);
-  return std::min(cap, bytes / hardware_.chunk_bytes);
+  return std::min({cap, bytes / hardware_.chunk_bytes, QuotaLimit(job.peer.uid, TM_WIRE_HOST)});
 }
 
 Claim Broker::DeviceClaim(JobId id, const Job& job, uint32_t device) const {
@@ -116,30 +134,48 @@ Claim Broker::DeviceClaim(JobId id, const Job& job, uint32_t device) const {
   return claim;
 }
 
-uint64_t Broker::DeviceBudget(JobId id, uint32_t device) const {
-  std::vector<Claim> claims;
-  size_t index = 0;
-  for (const auto& [other, job] : jobs_) {
-    if (other == id) index = claims.size();
-    claims.push_back(DeviceClaim(other, job, device));
-  }
-  return Entitlement(DeviceCap(device), std::move(claims), index);
+Claim Broker::HostClaim(JobId id, const Job& job) const {
+  Claim claim;
+  claim.held = claim.wanted = HostHeldBy(id);
+  claim.limit = HostLimit(job);
+  claim.priority = EntryFor(policy_, job.name).priority;
+  claim.movable = false;  // what was moved out of a device has nowhere further to go
+  return claim;
 }
 
-uint64_t Broker::HostBudget(JobId id) const {
-  std::vector<Claim> claims;
+// The arbiter divides the place between all jobs, and a user's quota between the user's jobs; the
+// smaller part counts.
+uint64_t Broker::Budget(JobId id, Slot slot) const {
+  const bool host = slot.place == TM_WIRE_HOST;
+  const uid_t uid = jobs_.at(id).peer.uid;
+  const Quotas quotas = QuotasIn(slot);
+  std::vector<Claim> all;
+  std::vector<Claim> same_user;
   size_t index = 0;
+  size_t index_of_user = 0;
   for (const auto& [other, job] : jobs_) {
-    if (other == id) index = claims.size();
-    Claim claim;
-    claim.held = claim.wanted = HostHeldBy(other);
-    claim.limit = HostLimit(job);
-    claim.priority = EntryFor(policy_, job.name).priority;
-    claim.movable = false;  // what was moved out of a device has nowhere further to go
-    claims.push_back(claim);
+    Claim claim = host ? HostClaim(other, job) : DeviceClaim(other, job, slot.device);
+    if (other == id) {
+      index = all.size();
+      index_of_user = same_user.size();
+    }
+    if (job.peer.uid == uid) same_user.push_back(claim);
+    // Nobody shrinks for what another user's quota forbids.
+    const uint64_t room = quotas.at(job.peer.uid).room();
+    if (other != id && room < claim.limit) claim.limit = std::min(claim.limit, claim.held + room);
+    all.push_back(claim);
   }
-  return Entitlement(HostCap(), std::move(claims), index);
+  const uint64_t budget = Entitlement(host ? HostCap() : DeviceCap(slot.device), all, index);
+  const uint64_t limit = quotas.at(uid).limit;
+  if (limit == kNoQuota) return budget;
+  return std::min(budget, Entitlement(limit, same_user, index_of_user));
 }
+
+uint64_t Broker::DeviceBudget(JobId id, uint32_t device) const {
+  return Budget(id, {device, TM_WIRE_DEVICE});
+}
+
+uint64_t Broker::HostBudget(JobId id) const { return Budget(id, {0, TM_WIRE_HOST}); }
 
 void Broker::PublishTo(JobId id, Job* job) {
   const PolicyEntry& entry = EntryFor(policy_, job->name);

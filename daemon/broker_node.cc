@@ -59,6 +59,27 @@ JobSnapshot Broker::SnapshotJob(JobId id, Job* job) {
   return snapshot;
 }
 
+std::vector<UserSnapshot> Broker::SnapshotUsers() {
+  const uint64_t chunk = hardware_.chunk_bytes;
+  const auto bytes = [chunk](uint64_t limit) { return limit == kNoQuota ? 0 : limit * chunk; };
+  std::map<uid_t, UserSnapshot> users;
+  for (const auto& [id, job] : jobs_) {
+    UserSnapshot& user = users[job.peer.uid];
+    user.uid = job.peer.uid;
+    ++user.jobs;
+    user.device_quota_bytes = bytes(QuotaLimit(user.uid, TM_WIRE_DEVICE));
+    user.host_quota_bytes = bytes(QuotaLimit(user.uid, TM_WIRE_HOST));
+    user.host_held_bytes += HostHeldBy(id) * chunk;
+    user.device_held_bytes.resize(hardware_.devices.size());
+    for (uint32_t device = 0; device < hardware_.devices.size(); ++device) {
+      user.device_held_bytes[device] += ledger_.HeldChunks(id, {device, TM_WIRE_DEVICE}) * chunk;
+    }
+  }
+  std::vector<UserSnapshot> list;
+  for (auto& [uid, user] : users) list.push_back(std::move(user));
+  return list;
+}
+
 NodeSnapshot Broker::Snapshot() {
   MutexLock lock(&mutex_);
   NodeSnapshot snapshot;
@@ -76,6 +97,7 @@ NodeSnapshot Broker::Snapshot() {
     snapshot.devices.push_back(SnapshotDevice(device));
   }
   for (auto& [id, job] : jobs_) snapshot.jobs.push_back(SnapshotJob(id, &job));
+  snapshot.users = SnapshotUsers();
   return snapshot;
 }
 
@@ -163,6 +185,26 @@ std::string Broker::ExplainDevice(JobId id, const Job& job, uint32_t device) {
   return text;
 }
 
+std::string Broker::ExplainQuota(const PolicyEntry& quota, uid_t uid) {
+  const auto part = [&](const char* where, Slot slot) {
+    const Quota of_user = QuotasIn(slot).at(uid);
+    const uint64_t chunk = hardware_.chunk_bytes;
+    return of_user.limit == kNoQuota
+               ? ""
+               : absl::StrCat(" ", ReadableBytes(of_user.held * chunk), " of ",
+                              ReadableBytes(of_user.limit * chunk), " ", where, ";");
+  };
+  std::string text = absl::StrCat("User ", uid, "'s quota, entry \"", quota.name,
+                                  "\", bounds all jobs of the user together:");
+  for (uint32_t device = 0; device < hardware_.devices.size(); ++device) {
+    absl::StrAppend(&text,
+                    part(absl::StrCat("on device ", device).c_str(), {device, TM_WIRE_DEVICE}));
+  }
+  absl::StrAppend(&text, part("of pinned host memory", {0, TM_WIRE_HOST}));
+  text.back() = '.';
+  return text;
+}
+
 absl::StatusOr<std::vector<std::string>> Broker::ExplainPolicy(uint64_t job_id) {
   MutexLock lock(&mutex_);
   absl::StatusOr<Job*> named = Named(job_id);
@@ -185,6 +227,9 @@ absl::StatusOr<std::vector<std::string>> Broker::ExplainPolicy(uint64_t job_id) 
                                    ReadableBytes(HostHeldBy(job_id) * chunk), " and may hold ",
                                    ReadableBytes(HostBudget(job_id) * chunk), " of the node's ",
                                    ReadableBytes(HostCap() * chunk), "."));
+  if (const PolicyEntry* quota = QuotaEntry(policy_, job.peer.uid)) {
+    sentences.push_back(ExplainQuota(*quota, job.peer.uid));
+  }
   if (job.pinned) sentences.push_back("An operator pinned it: it is never asked to shrink.");
   if (entry.level == Level::kOff) {
     sentences.push_back("Its level is off: it is never asked to shrink.");

@@ -107,6 +107,7 @@ LeaseQuestion Broker::Ask(JobId id, const Job& job, const tm_wire_lease& request
     leased = ledger_.LeasedChunks(slot);
   }
   question.room = cap > leased ? cap - leased : 0;
+  question.quota = QuotasIn(slot).at(job.peer.uid);
   return question;
 }
 

@@ -73,6 +73,16 @@ struct JobSnapshot {
   std::vector<JobDeviceSnapshot> devices;
 };
 
+// What the jobs of one user hold together, and may; quotas of 0 are none.
+struct UserSnapshot {
+  uint32_t uid = 0;
+  uint32_t jobs = 0;
+  std::vector<uint64_t> device_held_bytes;  // by device
+  uint64_t device_quota_bytes = 0;          // on each device
+  uint64_t host_held_bytes = 0;
+  uint64_t host_quota_bytes = 0;
+};
+
 struct NodeSnapshot {
   std::string hostname;
   absl::Time started;
@@ -86,6 +96,7 @@ struct NodeSnapshot {
   uint64_t bad_messages_total = 0;    // datagrams dropped as malformed
   std::vector<DeviceSnapshot> devices;
   std::vector<JobSnapshot> jobs;
+  std::vector<UserSnapshot> users;  // that have jobs
 };
 
 struct ChunkRun {

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "daemon/byte_text.h"
+#include "daemon/quota.h"
 
 namespace tidemark::daemon {
 namespace {
@@ -110,7 +111,8 @@ absl::Status ValidateEntry(const PolicyEntry& entry) {
     return OutOfRange(entry, absl::StrCat("max_slowdown_permille ", entry.max_slowdown_permille,
                                           " is out of range: 0 to ", kMaxSlowdownPermille));
   }
-  return ValidateClasses(entry);
+  if (absl::Status status = ValidateClasses(entry); !status.ok()) return status;
+  return ValidateQuota(entry);
 }
 
 absl::StatusOr<Policy> Changed(const Policy& policy, const PolicyChange& change) {
@@ -140,13 +142,14 @@ absl::StatusOr<Policy> Changed(const Policy& policy, const PolicyChange& change)
 }
 
 const PolicyEntry& EntryFor(const Policy& policy, const std::string& job_name) {
-  const auto found = policy.entries.find(job_name);
+  const auto found = IsQuotaName(job_name) ? policy.entries.end() : policy.entries.find(job_name);
   return found != policy.entries.end() ? found->second : policy.entries.at(kDefaultEntry);
 }
 
 LeaseAnswer Answer(const LeaseQuestion& question) {
   const uint64_t in_budget = question.budget > question.held ? question.budget - question.held : 0;
-  const uint64_t possible = std::min({question.count, in_budget, question.room});
+  const uint64_t possible =
+      std::min({question.count, in_budget, question.room, question.quota.room()});
   LeaseAnswer answer;
   if (possible >= question.at_least) {
     answer.granted = possible;
@@ -158,6 +161,12 @@ LeaseAnswer Answer(const LeaseQuestion& question) {
   const std::string have = absl::StrCat("the job holds ", bytes(question.held));
   if (question.held + question.at_least > question.limit) {
     answer.reason = absl::StrCat(wish, ": ", have, " of its limit ", bytes(question.limit));
+  } else if (question.quota.room() < question.at_least) {
+    // Other jobs of the same user can make room, nobody else's can.
+    answer.contended = question.quota.held > question.held;
+    answer.reason =
+        absl::StrCat(wish, ": ", have, ", and the jobs of its user ", bytes(question.quota.held),
+                     " of their quota ", bytes(question.quota.limit));
   } else if (question.held + question.at_least > question.budget) {
     answer.contended = true;
     answer.reason =

@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "daemon/node.h"
+#include "daemon/quota.h"
 
 namespace tidemark::daemon {
 
@@ -36,7 +37,7 @@ absl::Status ValidateEntry(const PolicyEntry& entry);
 // refused.
 absl::StatusOr<Policy> Changed(const Policy& policy, const PolicyChange& change);
 
-// The entry with the job's name, else "default".
+// The entry with the job's name, else "default"; never a quota (quota.h).
 const PolicyEntry& EntryFor(const Policy& policy, const std::string& job_name);
 
 // A request for chunks and all that decides it, in chunks.
@@ -47,6 +48,7 @@ struct LeaseQuestion {
   uint64_t budget = 0;    // it may hold now
   uint64_t limit = 0;     // it may ever hold: policy, or what its user asked for
   uint64_t room = 0;      // chunks that nobody holds
+  Quota quota;            // of the job's user
   uint64_t chunk_bytes = 1;
   std::string place;  // "device 0", "host memory near device 0"
 };

@@ -17,7 +17,8 @@ namespace {
 constexpr char kHead[] =
     "# Policy of this node's Tidemark daemon, written by tidemarkd (`tidemark policy set`).\n"
     "# One [section] per job name; [default] serves every other job. A budget of 0 is a share of\n"
-    "# what is free. The daemon reads this file when it starts.\n";
+    "# what is free. [uid:N] and [uid:*] bound all jobs of a user together. The daemon\n"
+    "# reads this file when it starts.\n";
 
 template <typename Number>
 absl::Status ReadNumber(absl::string_view text, Number* number) {

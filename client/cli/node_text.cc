@@ -73,6 +73,28 @@ std::string Clip(const std::string& text, int columns) {
   return out;
 }
 
+std::string OfQuota(uint64_t held, uint64_t quota) {
+  return absl::StrCat(HumanBytes(held), quota == 0 ? "" : absl::StrCat(" of ", HumanBytes(quota)));
+}
+
+// Who holds how much, where that says more than the list of jobs.
+std::string UsersText(const v1::GetNodeResponse& node) {
+  bool bounded = false;
+  for (const v1::User& user : node.users()) {
+    bounded = bounded || user.device_quota_bytes() != 0 || user.host_quota_bytes() != 0;
+  }
+  if (!bounded && node.users_size() < 2) return "";
+  Table table({"USER", "JOBS", "GPU", "LEASED", "IN HOST"});
+  for (const v1::User& user : node.users()) {
+    for (int device = 0; device < user.device_held_bytes_size(); ++device) {
+      table.Add({absl::StrCat(user.uid()), absl::StrCat(user.jobs()), absl::StrCat(device),
+                 OfQuota(user.device_held_bytes(device), user.device_quota_bytes()),
+                 device != 0 ? "" : OfQuota(user.host_held_bytes(), user.host_quota_bytes())});
+    }
+  }
+  return table.str();
+}
+
 }  // namespace
 
 std::string StatusText(const v1::GetNodeResponse& node) {
@@ -84,6 +106,9 @@ std::string StatusText(const v1::GetNodeResponse& node) {
                         HumanBytes(node.host_available_bytes()));
   absl::StrAppendFormat(&out, "jobs         %d attached\n", node.jobs_size());
   if (node.jobs_size() > 0) absl::StrAppend(&out, "\n", JobsText(node));
+  if (const std::string users = UsersText(node); !users.empty()) {
+    absl::StrAppend(&out, "\n", users);
+  }
   return out;
 }
 

@@ -40,11 +40,18 @@ const char* LevelWord(v1::Level level) {
 
 std::string BytesOrShare(uint64_t bytes) { return bytes == 0 ? "fair share" : HumanBytes(bytes); }
 
+std::string BytesOrNone(uint64_t bytes) { return bytes == 0 ? "no bound" : HumanBytes(bytes); }
+
 int Print(const Invocation& call, const v1::GetPolicyResponse& policy) {
   if (call.json()) return PrintJson(policy);
   Table table({"ENTRY", "LEVEL", "DEVICE", "HOST", "GUARANTEE", "PRIORITY", "MIN SIZE", "SLOWER",
                "CLASSES"});
   for (const v1::PolicyEntry& entry : policy.entries()) {
+    if (entry.name().rfind("uid:", 0) == 0) {
+      table.Add({entry.name(), "quota", BytesOrNone(entry.device_budget_bytes()),
+                 BytesOrNone(entry.host_budget_bytes()), "-", "-", "-", "-", "-"});
+      continue;
+    }
     const bool all = entry.movable_classes_size() == kClassCount;
     const std::string classes = all ? "all" : absl::StrJoin(entry.movable_classes(), ",");
     table.Add({entry.name(), LevelWord(entry.level()), BytesOrShare(entry.device_budget_bytes()),
@@ -226,8 +233,12 @@ const Verb kPolicy = {
     "read, change and explain the policy, at run time",
     "NAME is a job's name, or `default` for jobs without an entry of their own. Fields that are "
     "not\n"
-    "given stay as they are. A change is on disk and in the audit log when this returns.\n\n"
+    "given stay as they are. A change is on disk and in the audit log when this returns.\n"
+    "uid:N is the quota of user N, uid:* that of each user without one: --device-budget (on each "
+    "GPU) and\n"
+    "--host-budget bound all jobs of the user together.\n\n"
     "  tidemark policy set default --level normal --device-budget 8GiB\n"
+    "  tidemark policy set uid:1000 --device-budget 16GiB\n"
     "  tidemark policy get --format json > policy.json; tidemark policy apply policy.json",
     PolicyFlags(),
     1,

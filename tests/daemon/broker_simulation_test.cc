@@ -139,11 +139,20 @@ class Simulation {
       EXPECT_GE(leased.count, at_least);
       EXPECT_LE(leased.count, count);
       EXPECT_EQ(player->job->reply().fds.size(), leased.count);
+      if (place == TM_WIRE_DEVICE) CheckQuota(player->uid);
     } else {
       EXPECT_EQ(leased.outcome, static_cast<uint32_t>(TM_WIRE_NO_MEMORY));
       EXPECT_EQ(leased.count, 0u);
       EXPECT_GT(leased.bytes_short, 0u);
       EXPECT_NE(leased.reason[0], 0);
+    }
+  }
+
+  // Nothing is granted above a user's quota, however the user came to hold the rest.
+  void CheckQuota(uid_t uid) {
+    for (const UserSnapshot& user : node_.broker->Snapshot().users) {
+      if (user.uid != uid || user.device_quota_bytes == 0) continue;
+      EXPECT_LE(user.device_held_bytes[0], user.device_quota_bytes);
     }
   }
 
@@ -187,6 +196,10 @@ class Simulation {
     entry.device_budget_bytes = Below(3) == 0 ? 30 * kChunk : 0;
     PolicyChange change;
     change.set.push_back(entry);
+    PolicyEntry quota = DefaultEntry();
+    quota.name = Below(2) == 0 ? "uid:1001" : "uid:*";
+    quota.device_budget_bytes = Below(3) * 20 * kChunk;
+    change.set.push_back(quota);
     change.actor = "simulation";
     ASSERT_TRUE(node_.broker->ChangePolicy(change).ok());
   }

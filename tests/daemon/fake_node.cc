@@ -98,7 +98,18 @@ FakeNode::FakeNode() {
   snapshot_.reconnects_total = 1;
   snapshot_.devices = {MakeDevice(0, 3 * kGiB, kGiB), MakeDevice(1, 0, 0)};
   snapshot_.jobs = {MakeJob(1, "chargpt", 1), MakeJob(2, "finetune-7b", 2)};
+  UserSnapshot user;
+  user.uid = 1000;
+  user.jobs = 2;
+  user.device_held_bytes = {3 * kGiB, 0};
+  user.device_quota_bytes = 4 * kGiB;
+  user.host_held_bytes = 768 * kMiB;
+  snapshot_.users = {user};
   policy_ = DefaultPolicy();
+  PolicyEntry& quota = policy_.entries["uid:1000"];
+  quota = DefaultEntry();
+  quota.name = "uid:1000";
+  quota.device_budget_bytes = 4 * kGiB;
   policy_.generation = 4;
   PolicyEntry& chargpt = policy_.entries["chargpt"];
   chargpt.name = "chargpt";

@@ -70,18 +70,18 @@ class Users(unittest.TestCase):
             process.send_signal(signal.SIGTERM)
             process.communicate(timeout=20)
 
-    def start(self, uid, *words):
+    def start(self, uid, *words, library=False):
         spec = f"memory=1GiB,directory={self.place}/simgpu"
         env = {"PATH": f"{self.root}/bin:/usr/bin:/bin", "HOME": str(self.homes[uid]),
                "XDG_RUNTIME_DIR": str(self.homes[uid]), "SIMGPU": spec}
-        if words[0] == "tidemarkd":
+        if words[0] == "tidemarkd" or library:
             env["LD_LIBRARY_PATH"] = str(self.root / "simgpu")
         return subprocess.Popen(words, env=env, user=uid, group=uid, extra_groups=[], umask=0,
                                 cwd=self.place, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                 stderr=subprocess.PIPE, text=True)
 
-    def call(self, uid, *words):
-        process = self.start(uid, *words)
+    def call(self, uid, *words, library=False):
+        process = self.start(uid, *words, library=library)
         out, err = process.communicate(timeout=60)
         return process.returncode, out, err
 
@@ -135,6 +135,29 @@ class Users(unittest.TestCase):
         self.assertEqual(code, 0)
         self.assertIn("hers", events)
         self.assertRegex(events, "job_refused .* his ")
+
+    def test_a_users_jobs_keep_to_the_users_quota_together_and_end_with_the_same_bits(self):
+        socket, admin = self.start_root_daemon("--allow_uids", str(ALICE))
+        self.assertEqual(self.call(0, "tidemark", "--admin", admin, "policy", "set", f"uid:{ALICE}",
+                                   "--device-budget", "40MiB")[0], 0)
+        command = ["tidemark", "run", "--simgpu", "--socket", socket, "--", "chargpt", "--size", "tiny",
+                   "--steps", "3"]
+        jobs = [self.start(ALICE, *command) for _ in range(2)]
+        alone = self.call(BOB, "chargpt", "--size", "tiny", "--steps", "3", library=True)[1]
+        most, holders = 0, 0
+        while any(job.poll() is None for job in jobs):
+            node = json.loads(self.call(0, "tidemark", "--admin", admin, "status", "--format=json")[1])
+            for user in node["users"]:
+                self.assertEqual(int(user["device_quota_bytes"]), 40 << 20)
+                most = max(most, int(user["device_held_bytes"][0]))
+                holders = max(holders, user["jobs"])
+        for job in jobs:
+            out, err = job.communicate()
+            self.assertEqual(job.returncode, 0, err)
+            self.assertEqual(out.splitlines()[-1], alone.splitlines()[-1])
+        self.assertGreater(most, 0)
+        self.assertLessEqual(most, 40 << 20)
+        self.assertEqual(holders, 2)
 
     def test_who_may_not_use_the_admin_socket_is_told_whom_to_ask(self):
         _, admin = self.start_root_daemon()
