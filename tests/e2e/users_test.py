@@ -140,24 +140,26 @@ class Users(unittest.TestCase):
         socket, admin = self.start_root_daemon("--allow_uids", str(ALICE))
         self.assertEqual(self.call(0, "tidemark", "--admin", admin, "policy", "set", f"uid:{ALICE}",
                                    "--device-budget", "40MiB")[0], 0)
-        command = ["tidemark", "run", "--simgpu", "--socket", socket, "--", "chargpt", "--size", "tiny",
-                   "--steps", "3"]
-        jobs = [self.start(ALICE, *command) for _ in range(2)]
-        alone = self.call(BOB, "chargpt", "--size", "tiny", "--steps", "3", library=True)[1]
-        most, holders = 0, 0
-        while any(job.poll() is None for job in jobs):
-            node = json.loads(self.call(0, "tidemark", "--admin", admin, "status", "--format=json")[1])
-            for user in node["users"]:
-                self.assertEqual(int(user["device_quota_bytes"]), 40 << 20)
-                most = max(most, int(user["device_held_bytes"][0]))
-                holders = max(holders, user["jobs"])
+        run = ["tidemark", "run", "--simgpu", "--socket", socket, "--"]
+        train = ["chargpt", "--size", "tiny", "--steps"]
+        jobs = [self.start(ALICE, *run, *train, "100000") for _ in range(2)]
+        self.started += jobs
         for job in jobs:
-            out, err = job.communicate()
-            self.assertEqual(job.returncode, 0, err)
-            self.assertEqual(out.splitlines()[-1], alone.splitlines()[-1])
-        self.assertGreater(most, 0)
-        self.assertLessEqual(most, 40 << 20)
-        self.assertEqual(holders, 2)
+            self.assertIn("step", job.stdout.readline())
+        for _ in range(5):
+            answer = self.call(0, "tidemark", "--admin", admin, "status", "--format=json")[1]
+            user, = json.loads(answer)["users"]
+            self.assertEqual((user["uid"], user["jobs"]), (ALICE, 2))
+            self.assertEqual(int(user["device_quota_bytes"]), 40 << 20)
+            self.assertLessEqual(int(user["device_held_bytes"][0]), 40 << 20)
+            self.assertGreater(int(user["device_held_bytes"][0]), 0)
+        for job in jobs:
+            job.send_signal(signal.SIGTERM)
+            job.communicate(timeout=20)
+        bounded = self.call(ALICE, *run, *train, "2")
+        alone = self.call(BOB, *train, "2", library=True)
+        self.assertEqual(bounded[0], 0, bounded[2])
+        self.assertEqual(bounded[1].splitlines()[-1], alone[1].splitlines()[-1])
 
     def test_who_may_not_use_the_admin_socket_is_told_whom_to_ask(self):
         _, admin = self.start_root_daemon()
