@@ -30,6 +30,7 @@ struct Block {
   LaunchNumber last_use = 0;  // live
   uint64_t tag = 0;           // live: the caller's own, and a second word of his
   uint64_t owner = 0;
+  uint64_t birth = 0;  // live: from Iteration::Birth()
   Bytes end() const { return offset + size; }
 };
 

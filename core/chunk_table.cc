@@ -2,6 +2,7 @@
 
 #include "core/chunk_table.h"
 
+#include <algorithm>
 #include <new>
 
 namespace tidemark::core {
@@ -60,20 +61,36 @@ void ChunkTable::UnpinAll(ChunkIndex chunk) {
   --pinned_;
 }
 
-bool ChunkTable::Earlier(const Slot& a, const Slot& b) {
-  if (a.held_back != b.held_back) return b.held_back;
-  return a.last_use < b.last_use;
+void ChunkTable::ForgetNextUses() {
+  for (ChunkIndex i = 0; i < high_water_; ++i) slots_[i].next_use = kNotForeseen;
 }
 
-ChunkIndex ChunkTable::Victim(LaunchNumber before) const {
-  ChunkIndex best = size_;
-  for (ChunkIndex i = 0; i < high_water_; ++i) {
+bool ChunkTable::Better(ChunkIndex a, ChunkIndex b) const {
+  const Slot& x = slots_[a];
+  const Slot& y = slots_[b];
+  if (x.held_back != y.held_back) return y.held_back;
+  if (x.next_use != y.next_use) return x.next_use > y.next_use;
+  if (x.last_use != y.last_use) return x.last_use < y.last_use;
+  return a < b;
+}
+
+// A heap of the best ones so far, the worst of them on top.
+uint32_t ChunkTable::Victims(LaunchNumber before, ChunkIndex* list, uint32_t most) const {
+  const auto better = [this](ChunkIndex a, ChunkIndex b) { return Better(a, b); };
+  uint32_t count = 0;
+  for (ChunkIndex i = 0; i < high_water_ && most != 0; ++i) {
     const Slot& slot = slots_[i];
     if (slot.state != ChunkState::kDevice || live(i) == 0 || slot.pins_total != 0) continue;
     if (slot.last_use >= before) continue;
-    if (best == size_ || Earlier(slot, slots_[best])) best = i;
+    if (count == most) {
+      if (!Better(i, list[0])) continue;
+      std::pop_heap(list, list + count--, better);
+    }
+    list[count++] = i;
+    std::push_heap(list, list + count, better);
   }
-  return best;
+  std::sort_heap(list, list + count, better);
+  return count;
 }
 
 bool ChunkTable::Validate() const {

@@ -77,23 +77,39 @@ class ChunkTable {
   // One past the highest slot that was ever mapped: no scan needs to go beyond.
   ChunkIndex high_water() const { return high_water_; }
 
-  // The device chunk to evict next: live, not pinned, last used before `before`; not held back if
-  // there is such a one, then least recently used; the lowest index on ties. `size()` when there is
-  // none.
-  ChunkIndex Victim(LaunchNumber before) const;
+  // When a chunk is expected to be used next, in launches from now; kNotForeseen: no expectation,
+  // so that order is by last use. Forgotten by ForgetNextUses.
+  static constexpr LaunchNumber kNotForeseen = 0;
+  void ForgetNextUses();
+  void ForeseeUse(ChunkIndex chunk, LaunchNumber in) {
+    LaunchNumber& next = slots_[chunk].next_use;
+    if (next == kNotForeseen || in < next) next = in;
+  }
+  LaunchNumber next_use(ChunkIndex chunk) const { return slots_[chunk].next_use; }
+
+  // Device chunks to evict, best first: live, not pinned, last used before `before`; those held
+  // back come last, then the one used next last of all, then the one used longest ago, then the
+  // lowest index. Writes at most `most` to `list`; returns how many.
+  uint32_t Victims(LaunchNumber before, ChunkIndex* list, uint32_t most) const;
+  // The first of them; `size()` when there is none.
+  ChunkIndex Victim(LaunchNumber before) const {
+    ChunkIndex best = 0;
+    return Victims(before, &best, 1) != 0 ? best : size_;
+  }
 
   bool Validate() const;
 
  private:
   struct Slot {
     LaunchNumber last_use = 0;
+    LaunchNumber next_use = 0;
     uint16_t pins[kPinReasons] = {};
     uint16_t pins_total = 0;
     bool held_back = false;
     ChunkState state = ChunkState::kUnmapped;
   };
 
-  static bool Earlier(const Slot& a, const Slot& b);
+  bool Better(ChunkIndex a, ChunkIndex b) const;
   // 64 chunks at a time: a buffer of a gigabyte costs hardly more than one of a megabyte.
   void SetInside(ChunkIndex from, ChunkIndex end, uint64_t bits) {
     while (from < end) {

@@ -66,8 +66,10 @@ void Iteration::Follow() {
       if (candidate.run < kLaunches) ++candidate.run;
       continue;
     }
-    const uint32_t longest = candidate.run > candidate.needed ? candidate.run : candidate.needed;
-    candidate.needed = longest < kLaunches ? 2 * longest : longest;
+    const uint32_t most = 2 * candidate.period;
+    if (candidate.run >= candidate.needed) {
+      candidate.needed = candidate.run < most ? candidate.run + 1 : most;
+    }
     candidate.run = 0;
   }
 }
@@ -89,14 +91,19 @@ void Iteration::Consider(uint32_t period) {
   *weakest = {period, kContextLength, period};
 }
 
-// The shortest believed one: twice an iteration is one as well.
+// The shortest of those that have held for about as long as any: twice an iteration is one as well,
+// and a layer repeats only until its pass ends.
 void Iteration::Choose() {
-  uint32_t best = 0;
+  uint32_t longest = 0;
+  for (const Candidate& candidate : candidates_) {
+    if (candidate.period != 0 && candidate.run > longest) longest = candidate.run;
+  }
+  period_ = 0;
   for (const Candidate& candidate : candidates_) {
     if (candidate.period == 0 || candidate.run < candidate.needed) continue;
-    if (best == 0 || candidate.period < best) best = candidate.period;
+    if (candidate.run < longest / 2) continue;
+    if (period_ == 0 || candidate.period < period_) period_ = candidate.period;
   }
-  period_ = best;
 }
 
 uint64_t Iteration::YoungKey(const BufferName& buffer) const {

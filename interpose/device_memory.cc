@@ -58,7 +58,11 @@ bool DeviceMemory::Init(const kernels::Driver* driver, CUdevice device, Session*
   if (bytes_ < kArenaSmallest) bytes_ = kArenaSmallest;
   const auto chunks = static_cast<ChunkIndex>(bytes_ / kChunkBytes);
   backing_ = static_cast<Chunk*>(calloc(chunks, sizeof(Chunk)));
-  if (backing_ == nullptr || !table_.Init(chunks) || !allocator_.Init(&table_)) return false;
+  hashes_ = static_cast<ChunkHash*>(calloc(chunks, sizeof(ChunkHash)));
+  if (backing_ == nullptr || hashes_ == nullptr || !table_.Init(chunks) ||
+      !allocator_.Init(&table_))
+    return false;
+  iteration_.Init();  // without it the least recently used leave
   streams.Init(driver);
   mover_.Init(driver, device);
   if (driver->cuMemAddressReserve(&base_, bytes_, kChunkBytes, 0, 0) != CUDA_SUCCESS) {
@@ -77,6 +81,7 @@ CUresult DeviceMemory::Allocate(Bytes bytes, CUcontext context, CUdeviceptr* add
   NoteContext(context);
   FollowPolicy();
   streams.Poll();
+  if (holes_on_host_) DropFreeHostChunks();
   Block* block = TryPlace(bytes, false);
   if (block == nullptr) block = Grow(bytes);
   if (block == nullptr) {
@@ -87,6 +92,8 @@ CUresult DeviceMemory::Allocate(Bytes bytes, CUcontext context, CUdeviceptr* add
   block->last_use = launch_;
   block->kind = TM_WIRE_CLASS_UNKNOWN;
   block->tag = (kFirstId | static_cast<uint64_t>(device_) << kDeviceIdBits) + ++next_id_;
+  block->birth = iteration_.Birth();
+  looked_ahead_ = 0;
   block->owner = pooled ? 0 : reinterpret_cast<uint64_t>(context);
   *address = base_ + block->offset;
   ++counters_.allocations;
@@ -124,7 +131,7 @@ Block* DeviceMemory::Grow(Bytes bytes) {
           block = TryPlace(bytes, false);
           break;
         }
-        if (missing == 0 || EvictLeastRecentlyUsed(missing, ~uint64_t{0}) == 0) break;
+        if (missing == 0 || EvictAhead(missing) == 0) break;
       }
       if (block == nullptr && missing != 0 && MapOnHost(bytes)) block = TryPlace(bytes, false);
     }
@@ -138,10 +145,8 @@ Block* DeviceMemory::Grow(Bytes bytes) {
 // Wholly free device chunks that nothing in flight can touch.
 uint64_t DeviceMemory::FreeChunks() {
   uint64_t free = 0;
-  for (ChunkIndex i = 0; i < table_.high_water(); ++i) {
-    if (table_.state(i) != ChunkState::kDevice || table_.live(i) != 0) continue;
-    if (allocator_.FenceOf(i) <= streams.passed()) ++free;
-  }
+  allocator_.FoldCache();
+  for (ChunkIndex i = 0; i < table_.high_water(); ++i) free += IsFree(i, nullptr) ? 1 : 0;
   return free;
 }
 
@@ -199,25 +204,9 @@ bool DeviceMemory::FitsAtAll(uint64_t missing) const {
 // in host memory, at the speed of the link. So an allocation above the budget works.
 bool DeviceMemory::MapOnHost(Bytes bytes) {
   core::Extension extension;
-  if (!moves_allowed_ || !allocator_.PlanExtension(bytes, &extension)) return false;
-  uint64_t left = extension.missing;
-  for (ChunkIndex i = extension.first; i < extension.first + extension.count; ++i) {
-    if (table_.state(i) != ChunkState::kUnmapped) continue;
-    Chunk chunk;
-    if (!supply_.Take(Place::kHost, left - 1, &chunk)) return false;
-    if (MapChunk(i, chunk) != CUDA_SUCCESS) {
-      supply_.Put(Place::kHost, chunk);
-      return false;
-    }
-    backing_[i] = chunk;
-    table_.SetState(i, ChunkState::kHost);
-    if (!allocator_.MarkMapped(i)) {
-      Break("the arena refused a chunk that was just mapped");
-      return false;
-    }
-    --left;
-  }
-  return true;
+  uint64_t missing = 0;
+  return moves_allowed_ && allocator_.PlanExtension(bytes, &extension) &&
+         Fill(extension, Place::kHost, &missing);
 }
 
 // What was mapped stays mapped when it is not enough: a hole for the next request. `*missing`:
@@ -228,69 +217,140 @@ bool DeviceMemory::MapExtension(Bytes bytes, uint64_t* missing) {
   if (!allocator_.PlanExtension(bytes, &extension)) return false;
   // More than both budgets hold: evicting everything for it would be for nothing.
   if (!FitsAtAll(extension.missing)) return false;
+  const uint64_t reserve = supply_.reserve(Place::kDevice);
+  if (reserve < extension.missing) CollectFree(extension.missing - reserve, &extension);
+  return Fill(extension, Place::kDevice, missing);
+}
+
+// Puts chunks of `place` under the unmapped slots of `extension`, in runs.
+bool DeviceMemory::Fill(const core::Extension& extension, Place place, uint64_t* missing) {
+  constexpr ChunkIndex kPiece = 64;
+  const ChunkIndex end = extension.first + extension.count;
   uint64_t left = extension.missing;
-  for (ChunkIndex i = extension.first; i < extension.first + extension.count; ++i) {
-    if (table_.state(i) != ChunkState::kUnmapped) continue;
-    Chunk chunk;
-    if (!TakeDeviceChunk(left - 1, &extension, &chunk)) {
+  for (ChunkIndex i = extension.first; i < end;) {
+    if (table_.state(i) != ChunkState::kUnmapped) {
+      ++i;
+      continue;
+    }
+    Chunk chunks[kPiece];
+    ChunkIndex count = 0, run = 0;
+    while (run < kPiece && i + run < end && table_.state(i + run) == ChunkState::kUnmapped) ++run;
+    while (count < run && supply_.Take(place, left - count - 1, &chunks[count])) ++count;
+    if (count != 0 && !MapRun(i, chunks, count, place)) {
+      for (ChunkIndex k = 0; k < count; ++k) supply_.Put(place, chunks[k]);
+      return false;
+    }
+    left -= count;
+    if (count < run) {
       *missing = left;
       return false;
     }
-    if (MapChunk(i, chunk) != CUDA_SUCCESS) {
-      supply_.Put(Place::kDevice, chunk);
-      return false;
-    }
-    backing_[i] = chunk;
-    table_.SetState(i, ChunkState::kDevice);
-    if (!allocator_.MarkMapped(i)) {
-      Break("the arena refused a chunk that was just mapped");
-      return false;
-    }
-    --left;
+    i += run;
   }
   return true;
 }
 
-bool DeviceMemory::TakeDeviceChunk(uint64_t more, const core::Extension* keep, Chunk* chunk) {
-  return (supply_.reserve(Place::kDevice) != 0 && supply_.Take(Place::kDevice, more, chunk)) ||
-         UnmapFreeChunk(keep, chunk) || supply_.Take(Place::kDevice, more, chunk);
+// All or nothing. False as well when the books have no room for it.
+bool DeviceMemory::MapRun(ChunkIndex first, const Chunk* chunks, ChunkIndex count, Place place) {
+  ChunkIndex mapped = 0;
+  if (!allocator_.ReserveMark()) return false;
+  while (mapped < count && driver_->cuMemMap(ChunkAddress(first + mapped), kChunkBytes, 0,
+                                             chunks[mapped].handle, 0) == CUDA_SUCCESS) {
+    ++mapped;
+  }
+  if (mapped < count || !SetAccess(first, count)) {
+    for (ChunkIndex i = 0; i < mapped; ++i) {
+      driver_->cuMemUnmap(ChunkAddress(first + i), kChunkBytes);
+    }
+    return false;
+  }
+  for (ChunkIndex i = 0; i < count; ++i) {
+    backing_[first + i] = chunks[i];
+    table_.SetState(first + i, place == Place::kHost ? ChunkState::kHost : ChunkState::kDevice);
+  }
+  if (!allocator_.MarkMapped(first, count)) {
+    Break("the arena refused chunks that were just mapped");
+  }
+  return !broken_;
 }
 
-// A wholly free device chunk outside `keep` whose fence has passed, highest address first.
-bool DeviceMemory::UnmapFreeChunk(const core::Extension* keep, Chunk* chunk) {
+bool DeviceMemory::TakeDeviceChunk(uint64_t more, Chunk* chunk) {
+  if (supply_.reserve(Place::kDevice) == 0) CollectFree(more + 1, nullptr);
+  return supply_.Take(Place::kDevice, more, chunk);
+}
+
+// A wholly free device chunk outside `keep` that nothing in flight can touch.
+bool DeviceMemory::IsFree(ChunkIndex i, const core::Extension* keep) const {
+  if (table_.state(i) != ChunkState::kDevice || table_.live(i) != 0) return false;
+  if (keep != nullptr && i >= keep->first && i < keep->first + keep->count) return false;
+  return allocator_.FenceOf(i) <= streams.passed();
+}
+
+// Moves up to `count` free chunks into the reserve, from the highest address down, neighbours with
+// one call. Returns how many.
+uint64_t DeviceMemory::CollectFree(uint64_t count, const core::Extension* keep) {
+  uint64_t collected = 0;
   allocator_.FoldCache();
-  for (ChunkIndex i = table_.high_water(); i-- > 0;) {
-    if (table_.state(i) == ChunkState::kUnmapped || table_.live(i) != 0) continue;
-    if (keep != nullptr && i >= keep->first && i < keep->first + keep->count) continue;
-    if (allocator_.FenceOf(i) > streams.passed()) continue;
-    const bool device = table_.state(i) == ChunkState::kDevice;
-    if (driver_->cuMemUnmap(ChunkAddress(i), kChunkBytes) != CUDA_SUCCESS) continue;
-    if (!allocator_.MarkUnmapped(i)) {
-      // No memory for the books: put back what was there.
+  for (ChunkIndex i = table_.high_water(); i-- > 0 && collected < count;) {
+    if (!IsFree(i, keep)) continue;
+    ChunkIndex run = 1;
+    const Block* block = allocator_.BlockAt(Bytes{i} * kChunkBytes);
+    while (run <= i && collected + run < count && IsFree(i - run, keep) &&
+           allocator_.BlockAt(Bytes{i - run} * kChunkBytes) == block) {
+      ++run;
+    }
+    i -= run - 1;
+    if (UnmapRun(i, run)) collected += run;
+  }
+  return collected;
+}
+
+bool DeviceMemory::UnmapRun(ChunkIndex first, ChunkIndex count) {
+  if (!allocator_.ReserveMark()) return false;
+  if (driver_->cuMemUnmap(ChunkAddress(first), count * kChunkBytes) != CUDA_SUCCESS) return false;
+  const bool marked = allocator_.MarkUnmapped(first, count);
+  for (ChunkIndex i = first; i < first + count; ++i) {
+    if (!marked) {
       if (MapChunk(i, backing_[i]) != CUDA_SUCCESS) Break("a chunk could not be mapped back");
-      return false;
+      continue;
     }
     table_.SetState(i, ChunkState::kUnmapped);
-    const Chunk freed = backing_[i];
+    supply_.Put(Place::kDevice, backing_[i]);
     backing_[i] = Chunk();
-    if (device) {
-      *chunk = freed;
-      return true;
-    }
-    supply_.Put(Place::kHost, freed);
   }
-  return false;
+  return marked;
+}
+
+// Wholly free chunks in host memory serve nobody: a buffer placed on one would have to come back
+// with bytes that nobody wants.
+void DeviceMemory::DropFreeHostChunks() {
+  holes_on_host_ = false;
+  if (table_.host_chunks() == 0) return;
+  allocator_.FoldCache();
+  for (ChunkIndex i = 0; i < table_.high_water(); ++i) {
+    if (table_.state(i) != ChunkState::kHost || table_.live(i) != 0) continue;
+    if (allocator_.FenceOf(i) > streams.passed()) {
+      holes_on_host_ = true;  // later
+      continue;
+    }
+    if (!allocator_.ReserveMark()) return;
+    if (driver_->cuMemUnmap(ChunkAddress(i), kChunkBytes) != CUDA_SUCCESS) continue;
+    allocator_.MarkUnmapped(i);
+    table_.SetState(i, ChunkState::kUnmapped);
+    supply_.Put(Place::kHost, backing_[i]);
+    backing_[i] = Chunk();
+  }
 }
 
 CUresult DeviceMemory::MapChunk(ChunkIndex index, const Chunk& chunk) {
   const CUresult result = driver_->cuMemMap(ChunkAddress(index), kChunkBytes, 0, chunk.handle, 0);
   if (result != CUDA_SUCCESS) return result;
-  if (SetAccess(index)) return CUDA_SUCCESS;
+  if (SetAccess(index, 1)) return CUDA_SUCCESS;
   driver_->cuMemUnmap(ChunkAddress(index), kChunkBytes);
   return CUDA_ERROR_UNKNOWN;
 }
 
-bool DeviceMemory::SetAccess(ChunkIndex index) {
+bool DeviceMemory::SetAccess(ChunkIndex first, ChunkIndex chunks) {
   CUmemAccessDesc access[kDevices + 1] = {};
   size_t count = 0;
   for (int i = -1; i < peer_count_; ++i) {
@@ -298,7 +358,8 @@ bool DeviceMemory::SetAccess(ChunkIndex index) {
     access[count].location.id = i < 0 ? device_ : peers_[i]->device_;
     access[count++].flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   }
-  return driver_->cuMemSetAccess(ChunkAddress(index), kChunkBytes, access, count) == CUDA_SUCCESS;
+  return driver_->cuMemSetAccess(ChunkAddress(first), chunks * kChunkBytes, access, count) ==
+         CUDA_SUCCESS;
 }
 
 bool DeviceMemory::Free(CUdeviceptr address) {
@@ -311,6 +372,8 @@ bool DeviceMemory::Free(CUdeviceptr address) {
   tables.Drop(address);
   // Work of peers is not in our streams' events; the driver's own free would wait as well.
   for (int i = 0; i < peer_count_; ++i) peers_[i]->SynchronizeAll();
+  iteration_.Died(NameOf(block));
+  holes_on_host_ = holes_on_host_ || OnHost(block);
   allocator_.Free(block, streams.open_epoch());
   ++counters_.frees;
   if (supply_.reserve(Place::kDevice) > kReserveFloor) {
@@ -416,8 +479,8 @@ void DeviceMemory::DropBuffersOf(CUcontext context) {
 
 void DeviceMemory::DropEverything() {
   DropBuffersOf(nullptr);
-  Chunk chunk;
-  while (UnmapFreeChunk(nullptr, &chunk)) supply_.Put(Place::kDevice, chunk);
+  CollectFree(~uint64_t{0}, nullptr);
+  DropFreeHostChunks();
 }
 
 void DeviceMemory::ReleaseForTesting() {
@@ -428,7 +491,9 @@ void DeviceMemory::ReleaseForTesting() {
   supply_.Trim(Place::kHost, 0);
   driver_->cuMemAddressFree(base_, bytes_);
   free(backing_);
+  free(hashes_);
   backing_ = nullptr;
+  hashes_ = nullptr;
 }
 
 void DeviceMemory::SetPeer(DeviceMemory* other, bool enabled) {
@@ -440,7 +505,7 @@ void DeviceMemory::SetPeer(DeviceMemory* other, bool enabled) {
   } else if (peer_count_ < kDevices) {
     peers_[peer_count_++] = other;
     for (ChunkIndex i = 0; i < table_.high_water(); ++i) {
-      if (table_.state(i) != ChunkState::kUnmapped) SetAccess(i);
+      if (table_.state(i) != ChunkState::kUnmapped) SetAccess(i, 1);
     }
   }
 }

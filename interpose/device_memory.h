@@ -9,8 +9,8 @@
 #ifndef TIDEMARK_INTERPOSE_DEVICE_MEMORY_H_
 #define TIDEMARK_INTERPOSE_DEVICE_MEMORY_H_
 
-#include "core/access_log.h"
 #include "core/arena_allocator.h"
+#include "core/iteration.h"
 #include "interpose/chunk_supply.h"
 #include "interpose/futex.h"
 #include "interpose/mover.h"
@@ -70,8 +70,17 @@ class DeviceMemory {
   }
 
   // ---- Use.
-  core::LaunchNumber NextLaunch() { return ++launch_; }
-  void Touch(core::Block* block, core::LaunchNumber launch, const StreamRecord* stream, bool write);
+  // A launch that is `what` (any number that is the same when the job does the same again), then
+  // what it touches, then its end.
+  core::LaunchNumber NextLaunch(uint64_t what = 0) {
+    iteration_.Begin(what);
+    return ++launch_;
+  }
+  void Touch(core::Block* block, core::LaunchNumber launch) {
+    block->last_use = launch;
+    iteration_.Touch(NameOf(block));
+  }
+  void EndLaunch() { iteration_.End(); }
   bool anything_on_host() const { return table_.host_chunks() != 0; }
   bool OnHost(const core::Block* block) const;
   // Brings the host chunks of `blocks` back as far as the budget allows without evicting what
@@ -134,10 +143,13 @@ class DeviceMemory {
   void Stock(Place place, uint64_t count);
   core::Block* WaitForOtherJobs(core::Bytes bytes);
   bool MapExtension(core::Bytes bytes, uint64_t* missing);
-  bool TakeDeviceChunk(uint64_t more, const core::Extension* keep, Chunk* chunk);
-  bool UnmapFreeChunk(const core::Extension* keep, Chunk* chunk);
+  bool Fill(const core::Extension& extension, Place place, uint64_t* missing);
+  bool MapRun(core::ChunkIndex first, const Chunk* chunks, core::ChunkIndex count, Place place);
+  bool TakeDeviceChunk(uint64_t more, Chunk* chunk);
+  bool IsFree(core::ChunkIndex chunk, const core::Extension* keep) const;
+  uint64_t CollectFree(uint64_t count, const core::Extension* keep);
+  bool UnmapRun(core::ChunkIndex first, core::ChunkIndex count);
   CUresult MapChunk(core::ChunkIndex index, const Chunk& chunk);
-  bool SetAccess(core::ChunkIndex index);
   CUdeviceptr ChunkAddress(core::ChunkIndex index) const {
     return base_ + core::Bytes{index} * core::kChunkBytes;
   }
@@ -145,11 +157,33 @@ class DeviceMemory {
   bool CanReturn(core::LaunchNumber launch);
   bool MapOnHost(core::Bytes bytes);
   bool FitsAtAll(uint64_t missing) const;
-  uint64_t EvictLeastRecentlyUsed(uint64_t count, core::LaunchNumber before);
-  uint64_t Move(const core::ChunkIndex* list, const Chunk* fresh, int count, Place to);
-  bool Swap(core::ChunkIndex index, const Chunk& fresh, Place to);
-  void RefreshLastUse();
-  uint64_t Return(const core::ChunkIndex* list, int count, core::LaunchNumber before, bool evict);
+  // One chunk on its way to the other side.
+  struct Shift {
+    core::ChunkIndex index;
+    Chunk fresh;
+    Place to;
+    ChunkHash hash;
+    bool done;
+  };
+  static constexpr uint32_t kMostMoves = 1024;  // in one safepoint
+
+  static core::BufferName NameOf(const core::Block* block) {
+    return {block->tag, block->birth, block->requested};
+  }
+  void LookAhead();
+  uint64_t Evict(uint64_t count, core::LaunchNumber before);
+  uint64_t EvictAhead(uint64_t missing);
+  uint64_t Exchange(const core::ChunkIndex* wanted, uint32_t count, uint64_t room,
+                    core::LaunchNumber before, bool evict);
+  uint32_t AddForeseen(core::ChunkIndex* list, uint32_t count, core::LaunchNumber before);
+  uint64_t MoveAll(Shift* list, int count);
+  void SwapRun(Shift* run, int count);
+  bool SwapBack(const Shift& shift);
+  bool SetAccess(core::ChunkIndex first, core::ChunkIndex count);
+  void DropFreeHostChunks();
+  uint64_t Return(const core::ChunkIndex* list, uint32_t count) {
+    return Exchange(list, count, 0, 0, false);
+  }
   void FollowPolicySlow();
   bool ReadBudgets(tm_wire_policy_page* page);
   void ReadBudgets() {
@@ -158,7 +192,6 @@ class DeviceMemory {
   }
   void Prefetch(uint64_t chunks);
   void Shrink();
-  uint64_t ReleaseFreeChunks(uint64_t count);
   void Break(const char* what);
   void DropBuffersOf(CUcontext context);
   void DropEverything();
@@ -178,8 +211,10 @@ class DeviceMemory {
   core::Bytes total_bytes_ = 0;
   core::ChunkTable table_;
   core::ArenaAllocator allocator_;
-  core::AccessLog log_;
+  core::Iteration iteration_;
   Chunk* backing_ = nullptr;
+  ChunkHash* hashes_ = nullptr;          // of the chunks on the host, as they left
+  core::LaunchNumber looked_ahead_ = 0;  // LookAhead() was done at this launch
   ChunkSupply supply_;
   Mover mover_;
   CUcontext contexts_[kContexts] = {};
@@ -200,6 +235,7 @@ class DeviceMemory {
   uint64_t movable_classes_ = ~uint64_t{0};  // policy: others stay on the device where possible
   core::Bytes min_size_ = 0;  // policy: smaller buffers stay on the device where possible
   bool shrink_pending_ = false;
+  bool holes_on_host_ = false;  // a host chunk may have become wholly free
   bool broken_ = false;
   bool context_broken_ = false;
   uint64_t next_id_ = 0;

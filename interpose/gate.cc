@@ -19,18 +19,16 @@ namespace {
 struct Touched {
   static constexpr int kMost = 128;
   CUdeviceptr address[kMost];
-  bool write[kMost];
   int count = 0;
   uint32_t devices = 0;
 
-  void Add(ProcessMemory* process, CUdeviceptr value, bool writes) {
+  void Add(ProcessMemory* process, CUdeviceptr value) {
     for (int i = 0; i < process->device_count; ++i) {
       DeviceMemory* memory = process->devices[i];
       if (memory == nullptr || !memory->Contains(value)) continue;
       devices |= 1u << i;
       if (count == kMost) return;
-      address[count] = value;
-      write[count++] = writes;
+      address[count++] = value;
       return;
     }
   }
@@ -39,7 +37,7 @@ struct Touched {
     for (size_t i = 0; i + sizeof(CUdeviceptr) <= size; i += sizeof(CUdeviceptr)) {
       CUdeviceptr value;
       memcpy(&value, at + i, sizeof(value));
-      Add(process, value, true);
+      Add(process, value);
     }
   }
 };
@@ -71,22 +69,23 @@ void ScanParameters(ProcessMemory* process, CUfunction function, void** params, 
 // What one device has to do with the work. The lock is held.
 class DeviceGate {
  public:
-  DeviceGate(DeviceMemory* memory, const StreamRecord* stream)
-      : memory_(memory), stream_(stream), launch_(memory->NextLaunch()) {}
+  DeviceGate(DeviceMemory* memory, const StreamRecord* stream, uint64_t what)
+      : memory_(memory), stream_(stream), launch_(memory->NextLaunch(what)) {}
 
-  void Touch(CUdeviceptr address, bool write) {
+  void Touch(CUdeviceptr address) {
     if (!memory_->Contains(address)) return;
     core::Block* block = memory_->Find(address);
-    if (block == nullptr || !Note(block, write) || memory_->tables.empty()) return;
+    if (block == nullptr || !Note(block) || memory_->tables.empty()) return;
     int count = 0;
     const CUdeviceptr* targets = memory_->tables.Targets(memory_->AddressOf(block), &count);
     for (int i = 0; targets != nullptr && i < count; ++i) {
       core::Block* target = memory_->Find(targets[i]);
-      if (target != nullptr) Note(target, true);
+      if (target != nullptr) Note(target);
     }
   }
 
   void Finish() {
+    memory_->EndLaunch();
     if (count_ != 0) memory_->MakeResident(blocks_, count_, launch_);
     memory_->inside.Enter();
   }
@@ -95,9 +94,9 @@ class DeviceGate {
   static constexpr int kMost = 256;
 
   // False: seen already in this launch.
-  bool Note(core::Block* block, bool write) {
+  bool Note(core::Block* block) {
     if (block->last_use == launch_) return false;
-    memory_->Touch(block, launch_, stream_, write);
+    memory_->Touch(block, launch_);
     if (memory_->streams.capturing()) {
       // What a graph was captured with must stay where it is for every replay.
       if (stream_ == nullptr || stream_->capturing || InCapture()) {
@@ -137,7 +136,8 @@ DeviceMemory* HomeOf(ProcessMemory* process, CUstream stream, CUcontext* context
   return device >= 0 && device < process->device_count ? process->devices[device] : home;
 }
 
-Pass Enter(ProcessMemory* process, CUstream stream, const Touched& touched) {
+// `what` is the same when the job does the same again, see core/iteration.h.
+Pass Enter(ProcessMemory* process, CUstream stream, const Touched& touched, uint64_t what) {
   Pass pass;
   CUcontext context = nullptr;
   DeviceMemory* home = HomeOf(process, stream, &context);
@@ -153,8 +153,10 @@ Pass Enter(ProcessMemory* process, CUstream stream, const Touched& touched) {
   for (uint32_t left = pass.devices; left != 0; left &= left - 1) {
     DeviceMemory* memory = process->devices[__builtin_ctz(left)];
     memory->FollowPolicy();
-    DeviceGate gate(memory, memory == home ? pass.stream : nullptr);
-    for (int i = 0; i < touched.count; ++i) gate.Touch(touched.address[i], touched.write[i]);
+    const StreamRecord* stream_record = memory == home ? pass.stream : nullptr;
+    const uint64_t number = stream_record != nullptr ? stream_record->number : 0;
+    DeviceGate gate(memory, stream_record, what ^ number << 48);
+    for (int i = 0; i < touched.count; ++i) gate.Touch(touched.address[i]);
     gate.Finish();
   }
   for (uint32_t left = pass.devices; left != 0; left &= left - 1) {
@@ -180,12 +182,12 @@ GatePass::GatePass(const Guard& guard, CUstream stream, const GateSpan* spans, s
   Touched touched;
   for (size_t i = 0; i < count; ++i) {
     // A copy may run over several buffers of one large reservation; its ends tell enough.
-    touched.Add(process, spans[i].base, spans[i].write);
+    touched.Add(process, spans[i].base);
     if (spans[i].bytes > 1) {
-      touched.Add(process, spans[i].base + spans[i].bytes - 1, spans[i].write);
+      touched.Add(process, spans[i].base + spans[i].bytes - 1);
     }
   }
-  const Pass pass = Enter(process, stream, touched);
+  const Pass pass = Enter(process, stream, touched, 1 + count);
   devices_ = pass.devices;
   stream_ = pass.stream;
   process_ = process;
@@ -201,16 +203,16 @@ GatePass::GatePass(const Guard& guard, CUstream stream, CUfunction function, voi
   } else if (extra != nullptr) {
     ScanExtra(process, extra, &touched);
   }
-  const Pass pass = Enter(process, stream, touched);
+  const Pass pass = Enter(process, stream, touched, reinterpret_cast<uint64_t>(function));
   devices_ = pass.devices;
   stream_ = pass.stream;
   process_ = process;
 }
 
-GatePass::GatePass(const Guard& guard, CUstream stream, CUgraphExec) {
+GatePass::GatePass(const Guard& guard, CUstream stream, CUgraphExec graph) {
   ProcessMemory* process = GetProcessMemory();
   if (process == nullptr || !guard.entered()) return;
-  const Pass pass = Enter(process, stream, Touched());
+  const Pass pass = Enter(process, stream, Touched(), reinterpret_cast<uint64_t>(graph));
   graph_ = true;
   devices_ = pass.devices;
   stream_ = pass.stream;

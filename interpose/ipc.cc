@@ -157,7 +157,10 @@ bool ManagerIpcGetHandle(const Guard& guard, CUipcMemHandle* handle, CUdeviceptr
     }
     return true;
   }
-  if (memory->OnHost(block)) memory->MakeResident(&block, 1, memory->NextLaunch());
+  if (memory->OnHost(block)) {
+    memory->MakeResident(&block, 1, memory->NextLaunch());
+    memory->EndLaunch();
+  }
   memcpy(ours.magic, kMagic, sizeof(kMagic));
   ours.offset = block->offset % kChunkBytes;
   ours.bytes = block->requested;

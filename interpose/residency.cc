@@ -6,6 +6,8 @@
 
 #include "interpose/device_memory.h"
 
+#include <algorithm>
+
 namespace tidemark::interpose {
 namespace {
 
@@ -62,12 +64,6 @@ CUresult DeviceMemory::SynchronizeAll() {
   return result;
 }
 
-void DeviceMemory::Touch(Block* block, LaunchNumber launch, const StreamRecord* stream,
-                         bool write) {
-  block->last_use = launch;
-  log_.Add({launch, stream != nullptr ? stream->number : ~uint32_t{0}, write, block->offset});
-}
-
 bool DeviceMemory::OnHost(const Block* block) const {
   const ChunkIndex last = core::LastChunkOf(block->offset, block->size);
   for (ChunkIndex i = core::ChunkOf(block->offset); i <= last; ++i) {
@@ -76,93 +72,185 @@ bool DeviceMemory::OnHost(const Block* block) const {
   return false;
 }
 
-void DeviceMemory::RefreshLastUse() {
+// Tells the chunk table what the blocks know: last uses, what policy holds back, and, where the
+// iteration is known, when each chunk is used next. A chunk is wanted when the first of its buffers
+// is. On the device the end of a buffer counts as a use: what is about to be freed need not leave.
+void DeviceMemory::LookAhead() {
+  if (looked_ahead_ == launch_ && launch_ != 0) return;
+  looked_ahead_ = launch_;
+  iteration_.Learn();
   for (ChunkIndex i = 0; i < table_.high_water(); ++i) table_.HoldBack(i, false);
+  table_.ForgetNextUses();
   for (Block* block = allocator_.first(); block != nullptr; block = block->next) {
     if (block->state != Block::State::kLive) continue;
+    bool known = false;
+    core::NextUse next = iteration_.Next(NameOf(block), &known);
+    const bool foreseen = iteration_.period() != 0;
+    // Not used in the last iteration: not expected in this one either.
+    if (!known) next.launches = core::Iteration::kNever;
     const bool held_back =
         block->requested < min_size_ || (movable_classes_ >> block->kind & 1) == 0;
     const ChunkIndex last = core::LastChunkOf(block->offset, block->size);
     for (ChunkIndex i = core::ChunkOf(block->offset); i <= last; ++i) {
       table_.NoteUse(i, block->last_use);
       if (held_back) table_.HoldBack(i, true);
+      if (!foreseen || (next.is_end && table_.state(i) == ChunkState::kHost)) continue;
+      table_.ForeseeUse(i, next.launches + 1);
     }
   }
 }
 
 // Inside a safepoint. Frees up to `count` device chunks into the reserve; returns how many.
-uint64_t DeviceMemory::EvictLeastRecentlyUsed(uint64_t count, LaunchNumber before) {
-  if (!moves_allowed_) return 0;
-  RefreshLastUse();
-  uint64_t evicted = 0;
-  while (evicted < count && !broken_) {
-    ChunkIndex list[Mover::kBatch];
-    Chunk fresh[Mover::kBatch];
-    int batch = 0;
-    while (batch < Mover::kBatch && evicted + static_cast<uint64_t>(batch) < count) {
-      const ChunkIndex victim = table_.Victim(before);
-      if (victim == table_.size()) break;
-      if (!supply_.Take(Place::kHost, count - evicted - static_cast<uint64_t>(batch) - 1,
-                        &fresh[batch])) {
-        break;
-      }
-      table_.Pin(victim, core::PinReason::kRegistered);  // so that it is not found again
-      list[batch++] = victim;
-    }
-    for (int i = 0; i < batch; ++i) table_.Unpin(list[i], core::PinReason::kRegistered);
-    if (batch == 0) break;
-    const uint64_t moved = Move(list, fresh, batch, Place::kHost);
-    counters_.evicted += moved;
-    evicted += moved;
-    if (moved == 0) break;
-  }
-  return evicted;
+uint64_t DeviceMemory::Evict(uint64_t count, LaunchNumber before) {
+  const uint64_t evicted = counters_.evicted;
+  Exchange(nullptr, 0, count, before, true);
+  return counters_.evicted - evicted;
 }
 
-// Inside a safepoint: puts `fresh[i]`, chunks of `to`, under list[i] with the bytes that are there.
-// Those not used go back to the supply. Returns how many moved.
-uint64_t DeviceMemory::Move(const ChunkIndex* list, const Chunk* fresh, int count, Place to) {
-  CUdeviceptr sources[Mover::kBatch] = {};
-  bool done[Mover::kBatch] = {};
-  for (int i = 0; i < count; ++i) sources[i] = ChunkAddress(list[i]);
-  mover_.Copy(sources, fresh, count, done);
-  uint64_t moved = 0;
-  for (int i = 0; i < count; ++i) {
-    if (done[i] && Swap(list[i], fresh[i], to)) {
-      ++moved;
-    } else {
-      supply_.Put(to, fresh[i]);
+// The same for an allocation that lacks `missing`. Where the iteration is known, more such are
+// likely to follow, and what is not used for long leaves in the same safepoint.
+uint64_t DeviceMemory::EvictAhead(uint64_t missing) {
+  constexpr LaunchNumber kLong = 64;
+  constexpr uint64_t kMost = 32;
+  LookAhead();
+  uint64_t count = missing;
+  if (iteration_.period() != 0) {
+    const uint64_t ahead = supply_.budget_chunks(Place::kDevice) / 12;
+    const uint64_t most = ahead < kMost ? ahead : kMost;
+    ChunkIndex list[kMost];
+    if (count < most) {
+      const uint32_t found = table_.Victims(~uint64_t{0}, list, static_cast<uint32_t>(most));
+      while (count < found && table_.next_use(list[count]) > kLong) ++count;
     }
   }
-  (to == Place::kHost ? counters_.moved_out : counters_.moved_in) += moved;
+  return Evict(count, ~uint64_t{0});
+}
+
+// Inside a safepoint: brings `wanted` to the device and frees `room` chunks besides into the
+// device's reserve, with both directions of the link at work. With `evict`, chunks last used before
+// `before` leave for it. Returns how many of `wanted` came.
+uint64_t DeviceMemory::Exchange(const ChunkIndex* wanted, uint32_t count, uint64_t room,
+                                LaunchNumber before, bool evict) {
+  if (!moves_allowed_) return 0;
+  LookAhead();
+  ChunkIndex victims[kMostMoves];
+  const uint64_t need = room + count < kMostMoves ? room + count : kMostMoves;
+  const uint32_t victim_count =
+      evict ? table_.Victims(before, victims, static_cast<uint32_t>(need)) : 0;
+  uint32_t next_victim = 0, next_wanted = 0;
+  uint64_t came = 0;
+  while (!broken_) {
+    Shift list[Mover::kBatch];
+    int batch = 0;
+    while (batch < Mover::kBatch / 2 && next_wanted < count &&
+           TakeDeviceChunk(count - next_wanted - 1, &list[batch].fresh)) {
+      const ChunkIndex index = wanted[next_wanted++];
+      list[batch] = {index, list[batch].fresh, Place::kDevice, hashes_[index], false};
+      ++batch;
+    }
+    const uint64_t lacking = count - next_wanted;
+    const uint64_t reserve = supply_.reserve(Place::kDevice);
+    uint64_t leave = room + (lacking > reserve ? lacking - reserve : 0);
+    for (; leave != 0 && batch < Mover::kBatch && next_victim < victim_count; --leave) {
+      if (!supply_.Take(Place::kHost, leave - 1, &list[batch].fresh)) break;
+      list[batch] = {victims[next_victim++], list[batch].fresh, Place::kHost, ChunkHash(), false};
+      ++batch;
+    }
+    if (batch == 0 || MoveAll(list, batch) == 0) break;
+    for (int i = 0; i < batch; ++i) {
+      if (!list[i].done) continue;
+      if (list[i].to == Place::kDevice) {
+        ++came;
+      } else if (room != 0) {
+        --room;
+      }
+    }
+  }
+  return came;
+}
+
+// Inside a safepoint: puts each `fresh` under its chunk's address with the bytes that are there.
+// Those not used go back to the supply. Returns how many moved.
+uint64_t DeviceMemory::MoveAll(Shift* list, int count) {
+  Transfer transfers[Mover::kBatch];
+  // In address order, so that neighbours are remapped with one call.
+  std::sort(list, list + count, [](const Shift& a, const Shift& b) { return a.index < b.index; });
+  for (int i = 0; i < count; ++i) {
+    transfers[i] = {ChunkAddress(list[i].index), list[i].fresh, list[i].to, list[i].hash, false};
+  }
+  mover_.Copy(transfers, count);
+  for (int i = 0; i < count; ++i) list[i].hash = transfers[i].hash;
+  uint64_t moved = 0;
+  for (int first = 0; first < count;) {
+    int last = first + 1;
+    const bool copied = transfers[first].done;
+    while (copied && last < count && transfers[last].done &&
+           list[last].index == list[last - 1].index + 1) {
+      ++last;
+    }
+    if (copied) SwapRun(&list[first], last - first);
+    for (; first < last; ++first) {
+      if (list[first].done) {
+        ++moved;
+      } else {
+        supply_.Put(list[first].to, list[first].fresh);
+      }
+    }
+  }
   return moved;
 }
 
-bool DeviceMemory::Swap(ChunkIndex index, const Chunk& fresh, Place to) {
-  if (driver_->cuMemUnmap(ChunkAddress(index), kChunkBytes) != CUDA_SUCCESS) return false;
-  const Chunk former = backing_[index];
-  if (MapChunk(index, fresh) != CUDA_SUCCESS) {
-    if (MapChunk(index, former) != CUDA_SUCCESS && MapChunk(index, former) != CUDA_SUCCESS) {
-      Break("a chunk could not be mapped back after a failed move");
+// Remaps neighbouring chunks, all or each for itself: what cannot be has its former chunk again.
+void DeviceMemory::SwapRun(Shift* run, int count) {
+  const auto chunks = static_cast<ChunkIndex>(count);
+  const CUdeviceptr address = ChunkAddress(run->index);
+  if (driver_->cuMemUnmap(address, chunks * kChunkBytes) != CUDA_SUCCESS) return;
+  for (int i = 0; i < count; ++i) {
+    const CUdeviceptr at = ChunkAddress(run[i].index);
+    run[i].done = driver_->cuMemMap(at, kChunkBytes, 0, run[i].fresh.handle, 0) == CUDA_SUCCESS;
+    if (!run[i].done &&
+        driver_->cuMemMap(at, kChunkBytes, 0, backing_[run[i].index].handle, 0) != CUDA_SUCCESS) {
+      SwapBack(run[i]);
     }
-    return false;
   }
-  backing_[index] = fresh;
-  table_.SetState(index, to == Place::kHost ? ChunkState::kHost : ChunkState::kDevice);
-  supply_.Put(to == Place::kHost ? Place::kDevice : Place::kHost, former);
-  return true;
+  if (!SetAccess(run->index, chunks)) {
+    for (int i = 0; i < count; ++i) {
+      if (SetAccess(run[i].index, 1) || SetAccess(run[i].index, 1)) continue;
+      driver_->cuMemUnmap(ChunkAddress(run[i].index), kChunkBytes);
+      run[i].done = false;
+      SwapBack(run[i]);
+    }
+  }
+  for (int i = 0; i < count; ++i) {
+    if (!run[i].done) continue;
+    const Chunk former = backing_[run[i].index];
+    const bool out = run[i].to == Place::kHost;
+    backing_[run[i].index] = run[i].fresh;
+    hashes_[run[i].index] = out ? run[i].hash : ChunkHash();
+    table_.SetState(run[i].index, out ? ChunkState::kHost : ChunkState::kDevice);
+    supply_.Put(out ? Place::kDevice : Place::kHost, former);
+    ++(out ? counters_.moved_out : counters_.moved_in);
+    if (out) ++counters_.evicted;
+  }
+}
+
+bool DeviceMemory::SwapBack(const Shift& shift) {
+  const Chunk& former = backing_[shift.index];
+  if (MapChunk(shift.index, former) == CUDA_SUCCESS) return true;
+  if (MapChunk(shift.index, former) == CUDA_SUCCESS) return true;
+  Break("a chunk could not be mapped back after a failed move");
+  return false;
 }
 
 void DeviceMemory::MakeResident(Block* const* blocks, int count, LaunchNumber launch) {
-  constexpr int kMost = 1024;
-  ChunkIndex list[kMost];
-  int wanted = 0;
+  ChunkIndex list[kMostMoves];
+  uint32_t wanted = 0;
   for (int b = 0; b < count; ++b) {
     const ChunkIndex last = core::LastChunkOf(blocks[b]->offset, blocks[b]->size);
-    for (ChunkIndex i = core::ChunkOf(blocks[b]->offset); i <= last && wanted < kMost; ++i) {
+    for (ChunkIndex i = core::ChunkOf(blocks[b]->offset); i <= last && wanted < kMostMoves; ++i) {
       if (table_.state(i) != ChunkState::kHost) continue;
       bool seen = false;  // neighbours share boundary chunks
-      for (int k = wanted; k-- > 0 && !seen;) seen = list[k] == i;
+      for (uint32_t k = wanted; k-- > 0 && !seen;) seen = list[k] == i;
       if (!seen) list[wanted++] = i;
     }
   }
@@ -172,13 +260,20 @@ void DeviceMemory::MakeResident(Block* const* blocks, int count, LaunchNumber la
     return;
   }
   const int64_t started = NowNs();
-  uint64_t returned = 0;
   {
     Safepoint safepoint(this);
-    if (safepoint.reached()) returned = Return(list, wanted, launch, true);
+    if (safepoint.reached()) {
+      const uint32_t all = AddForeseen(list, wanted, launch);
+      Exchange(list, all, 0, launch, true);
+      for (uint32_t i = wanted; i < all; ++i) {
+        counters_.prefetched += table_.state(list[i]) == ChunkState::kDevice;
+      }
+    }
   }
+  uint32_t returned = 0;
+  for (uint32_t i = 0; i < wanted; ++i) returned += table_.state(list[i]) == ChunkState::kDevice;
   counters_.returned += returned;
-  if (returned < static_cast<uint64_t>(wanted)) ++counters_.host_mapped_accesses;
+  if (returned < wanted) ++counters_.host_mapped_accesses;
   counters_.stall_ns += static_cast<uint64_t>(NowNs() - started);
 }
 
@@ -190,33 +285,50 @@ bool DeviceMemory::CanReturn(LaunchNumber launch) {
   for (ChunkIndex i = 0; i < table_.high_water(); ++i) {
     if (table_.state(i) == ChunkState::kDevice && table_.live(i) == 0) return true;
   }
-  RefreshLastUse();
+  LookAhead();
   const bool host = supply_.reserve(Place::kHost) != 0 || supply_.HasRoom(Place::kHost);
   return host && table_.Victim(launch) != table_.size();
 }
 
-// Inside a safepoint. With `evict`, chunks last used before `before` make room.
-uint64_t DeviceMemory::Return(const ChunkIndex* list, int count, LaunchNumber before, bool evict) {
-  if (!moves_allowed_) return 0;
-  uint64_t returned = 0;
-  for (int first = 0; first < count && !broken_; first += Mover::kBatch) {
-    const int most = count - first < Mover::kBatch ? count - first : Mover::kBatch;
-    Chunk fresh[Mover::kBatch];
-    int batch = 0;
-    while (batch < most) {
-      const auto left = static_cast<uint64_t>(most - batch);
-      if (TakeDeviceChunk(left - 1, nullptr, &fresh[batch])) {
-        ++batch;
-      } else if (!evict || EvictLeastRecentlyUsed(left, before) == 0) {
-        break;
-      }
-    }
-    if (batch == 0) break;
-    const uint64_t moved = Move(list + first, fresh, batch, Place::kDevice);
-    returned += moved;
-    if (moved < static_cast<uint64_t>(most)) break;
+// Appends to `list` the host chunks that are used next, as long as each is wanted before what would
+// leave for it: since the safepoint is there, they cost no further one.
+uint32_t DeviceMemory::AddForeseen(ChunkIndex* list, uint32_t count, LaunchNumber before) {
+  LookAhead();
+  if (iteration_.period() == 0) return count;
+  const uint64_t quarter = supply_.budget_chunks(Place::kDevice) / 4;
+  const uint32_t most = quarter < kMostMoves - count ? static_cast<uint32_t>(quarter) : 0;
+  ChunkIndex soonest[kMostMoves];
+  uint32_t found = 0;
+  const auto sooner = [this](ChunkIndex a, ChunkIndex b) {
+    const LaunchNumber x = table_.next_use(a), y = table_.next_use(b);
+    return x != y ? x < y : a < b;
+  };
+  for (ChunkIndex i = 0; i < table_.high_water(); ++i) {
+    if (table_.state(i) != ChunkState::kHost || table_.live(i) == 0) continue;
+    if (table_.next_use(i) == core::ChunkTable::kNotForeseen) continue;
+    bool listed = false;
+    for (uint32_t k = 0; k < count && !listed; ++k) listed = list[k] == i;
+    if (listed) continue;
+    if (found == kMostMoves) break;
+    soonest[found++] = i;
   }
-  return returned;
+  std::sort(soonest, soonest + found, sooner);
+  // What can be had without a victim: the reserve, room in the budget, free chunks.
+  uint64_t spare = supply_.reserve(Place::kDevice) + supply_.room(Place::kDevice) + FreeChunks();
+  spare = spare > count ? spare - count : 0;
+  ChunkIndex victims[kMostMoves];
+  const uint32_t victim_count = table_.Victims(before, victims, kMostMoves);
+  uint32_t victim = count;  // the first ones leave for what the launch lacks
+  for (uint32_t i = 0; i < found && i < most; ++i) {
+    if (spare != 0) {
+      --spare;
+    } else if (victim >= victim_count ||
+               table_.next_use(victims[victim++]) <= table_.next_use(soonest[i])) {
+      break;
+    }
+    list[count++] = soonest[i];
+  }
+  return count;
 }
 
 bool DeviceMemory::MakeRoom(Bytes bytes) {
@@ -247,25 +359,14 @@ bool DeviceMemory::ReduceTo(uint64_t allowed) {
   if (held > allowed) {
     Safepoint safepoint(this);
     if (!safepoint.reached()) return false;
-    const uint64_t released = ReleaseFreeChunks(held - allowed);
-    if (held - allowed > released) EvictLeastRecentlyUsed(held - allowed - released, ~uint64_t{0});
+    const uint64_t released = CollectFree(held - allowed, nullptr);
+    if (held - allowed > released) Evict(held - allowed - released, ~uint64_t{0});
     const uint64_t left =
         supply_.held(Place::kDevice) > allowed ? supply_.held(Place::kDevice) - allowed : 0;
     const uint64_t now = supply_.reserve(Place::kDevice);
     supply_.Trim(Place::kDevice, now > left ? now - left : 0);
   }
   return supply_.held(Place::kDevice) <= allowed;
-}
-
-// Moves wholly free mapped chunks to the reserve; returns how many.
-uint64_t DeviceMemory::ReleaseFreeChunks(uint64_t count) {
-  Chunk chunk;
-  uint64_t released = 0;
-  while (released < count && UnmapFreeChunk(nullptr, &chunk)) {
-    supply_.Put(Place::kDevice, chunk);
-    ++released;
-  }
-  return released;
 }
 
 bool DeviceMemory::ReadBudgets(tm_wire_policy_page* page) {
@@ -296,7 +397,7 @@ void DeviceMemory::FollowPolicySlow() {
           (page.evict_request_bytes - evict_seen_ + kChunkBytes - 1) / kChunkBytes;
       Safepoint safepoint(this);
       if (safepoint.reached()) {
-        EvictLeastRecentlyUsed(chunks, ~uint64_t{0});
+        Evict(chunks, ~uint64_t{0});
         supply_.Trim(Place::kDevice, 0);
         evict_seen_ = page.evict_request_bytes;
       }
@@ -311,15 +412,15 @@ void DeviceMemory::FollowPolicySlow() {
 
 // Host chunks back to the device, without evicting anything for it.
 void DeviceMemory::Prefetch(uint64_t chunks) {
-  ChunkIndex list[1024];
-  int count = 0;
-  for (ChunkIndex i = 0; i < table_.high_water() && count < 1024; ++i) {
-    if (static_cast<uint64_t>(count) == chunks) break;
+  ChunkIndex list[kMostMoves];
+  uint32_t count = 0;
+  for (ChunkIndex i = 0; i < table_.high_water() && count < kMostMoves; ++i) {
+    if (count == chunks) break;
     if (table_.state(i) == ChunkState::kHost && table_.live(i) != 0) list[count++] = i;
   }
   if (count == 0) return;
   Safepoint safepoint(this);
-  if (safepoint.reached()) counters_.prefetched += Return(list, count, 0, false);
+  if (safepoint.reached()) counters_.prefetched += Return(list, count);
   supply_.ShrinkToBudget(Place::kHost);
 }
 
@@ -334,8 +435,8 @@ void DeviceMemory::Shrink() {
   if (above != 0) {
     Safepoint safepoint(this);
     if (!safepoint.reached()) return;
-    const uint64_t released = ReleaseFreeChunks(above);
-    if (released < above) EvictLeastRecentlyUsed(above - released, ~uint64_t{0});
+    const uint64_t released = CollectFree(above, nullptr);
+    if (released < above) Evict(above - released, ~uint64_t{0});
     above = supply_.ShrinkToBudget(Place::kDevice);
   }
   shrink_pending_ = above != 0;

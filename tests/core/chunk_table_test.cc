@@ -27,6 +27,27 @@ TEST_F(ChunkTableTest, EvictsTheLeastRecentlyUsedChunkFirst) {
   EXPECT_EQ(table_.Victim(100), 2u);
 }
 
+TEST_F(ChunkTableTest, EvictsWhatIsUsedFarthestInTheFutureWhereThatIsForeseen) {
+  table_.ForeseeUse(0, 5);
+  table_.ForeseeUse(1, 70);
+  table_.ForeseeUse(2, 9);
+  table_.ForeseeUse(2, 30);
+  table_.ForeseeUse(3, 20);
+  ChunkIndex list[8];
+  ASSERT_EQ(table_.Victims(100, list, 8), 4u);
+  EXPECT_EQ(list[0], 1u);
+  EXPECT_EQ(list[1], 3u);
+  EXPECT_EQ(list[2], 2u) << "its nearest use counts";
+  EXPECT_EQ(list[3], 0u);
+  ASSERT_EQ(table_.Victims(100, list, 2), 2u);
+  EXPECT_EQ(list[1], 3u);
+  table_.HoldBack(1, true);
+  EXPECT_EQ(table_.Victim(100), 3u) << "policy wants the other one on the device";
+  table_.ForgetNextUses();
+  table_.HoldBack(1, false);
+  EXPECT_EQ(table_.Victim(100), 3u) << "least recently used again";
+}
+
 TEST_F(ChunkTableTest, NeverEvictsPinnedEmptyOrHostChunks) {
   table_.Pin(3, PinReason::kIpc);
   EXPECT_EQ(table_.Victim(100), 2u);

@@ -78,7 +78,8 @@ class DeviceMemoryFixture : public testing::Test {
   void Use(CUdeviceptr address) {
     core::Block* block = memory_->Find(address);
     const core::LaunchNumber launch = memory_->NextLaunch();
-    memory_->Touch(block, launch, nullptr, true);
+    memory_->Touch(block, launch);
+    memory_->EndLaunch();
     if (memory_->OnHost(block)) memory_->MakeResident(&block, 1, launch);
   }
   tm_wire_counters_device Counters() {

@@ -49,7 +49,7 @@ TEST_F(DeviceMemoryTest, AWorkingSetAboveTheBudgetIsReachedOverTheLink) {
   Fill(other, 6 * kMiB, 2);
   core::Block* both[] = {memory_->Find(large), memory_->Find(other)};
   const core::LaunchNumber launch = memory_->NextLaunch();
-  for (core::Block* block : both) memory_->Touch(block, launch, nullptr, true);
+  for (core::Block* block : both) memory_->Touch(block, launch);
   memory_->MakeResident(both, 2, launch);
   EXPECT_EQ(Counters().host_mapped_accesses_total, 1u);
   EXPECT_TRUE(Holds(large, 6 * kMiB, 1));
