@@ -71,7 +71,7 @@ void ChunkSupply::Ask(Place place, uint64_t count, Offer* offer) const {
 void ChunkSupply::Accept(Place place, const Offer& offer) {
   Store& store = of(place);
   for (uint32_t i = 0; i < offer.got; ++i) {
-    Chunk chunk{0, offer.ids[i], true};
+    Chunk chunk{0, offer.ids[i], true, 0};
     // The driver takes the descriptor's number as a pointer and does not keep it.
     const CUresult result = driver_->cuMemImportFromShareableHandle(
         &chunk.handle, reinterpret_cast<void*>(static_cast<uintptr_t>(offer.fds[i])),
@@ -126,10 +126,40 @@ void ChunkSupply::Put(Place place, const Chunk& chunk) {
   }
 }
 
+void ChunkSupply::GiveSide(Chunk* chunk) {
+  if (chunk->side != 0) return;
+  if (window_ == 0 && driver_->cuMemAddressReserve(&window_, kSides * core::kChunkBytes,
+                                                   core::kChunkBytes, 0, 0) != CUDA_SUCCESS) {
+    window_ = 0;
+    return;
+  }
+  if (free_side_count_ == 0 && sides_used_ == kSides) return;
+  const uint32_t slot = free_side_count_ != 0 ? free_sides_[--free_side_count_] : sides_used_++;
+  const CUdeviceptr at = window_ + slot * core::kChunkBytes;
+  CUmemAccessDesc access = {};
+  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  access.location.id = device_;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  if (driver_->cuMemMap(at, core::kChunkBytes, 0, chunk->handle, 0) == CUDA_SUCCESS) {
+    if (driver_->cuMemSetAccess(at, core::kChunkBytes, &access, 1) == CUDA_SUCCESS) {
+      chunk->side = at;
+      return;
+    }
+    // A slot that stays mapped is lost, and so is the chunk's memory until the process ends.
+    if (driver_->cuMemUnmap(at, core::kChunkBytes) != CUDA_SUCCESS) return;
+  }
+  free_sides_[free_side_count_++] = slot;
+}
+
 // Memory first, then the message: the daemon may hand the chunk to another job at once.
 void ChunkSupply::LetGo(Place place, const Chunk* chunks, uint32_t count) {
   uint64_t ids[TM_WIRE_MAX_FDS];
   for (uint32_t i = 0; i < count; ++i) {
+    if (chunks[i].side != 0 &&
+        driver_->cuMemUnmap(chunks[i].side, core::kChunkBytes) == CUDA_SUCCESS) {
+      free_sides_[free_side_count_++] =
+          static_cast<uint32_t>((chunks[i].side - window_) / core::kChunkBytes);
+    }
     driver_->cuMemRelease(chunks[i].handle);
     ids[i] = chunks[i].id;
   }

@@ -16,6 +16,7 @@ struct Chunk {
   CUmemGenericAllocationHandle handle = 0;
   uint64_t id = 0;
   bool valid = false;
+  CUdeviceptr side = 0;  // where it is mapped besides the arena, for copies; 0: nowhere yet
 };
 
 class ChunkSupply {
@@ -58,6 +59,10 @@ class ChunkSupply {
   // Whether the budget allows more chunks than are held.
   bool HasRoom(Place place) const { return of(place).held < Allowed(place); }
   uint64_t room(Place place) const { return HasRoom(place) ? Allowed(place) - of(place).held : 0; }
+  // Maps the chunk into a window beside the arena, where it stays until it is let go: so a copy
+  // into it costs no mapping. Nothing changes where that is not possible.
+  void GiveSide(Chunk* chunk);
+
   uint64_t held(Place place) const { return of(place).held; }
   uint64_t reserve(Place place) const { return of(place).reserve; }
   uint64_t peak_held() const { return of(Place::kDevice).peak; }
@@ -85,7 +90,12 @@ class ChunkSupply {
   CUdevice device_ = 0;
   Session* session_ = nullptr;
   int numa_node_ = 0;
+  static constexpr uint32_t kSides = 1 << 14;
   uint64_t passed_through_ = 0;
+  CUdeviceptr window_ = 0;
+  uint32_t sides_used_ = 0;  // slots of the window that were ever used
+  uint32_t free_side_count_ = 0;
+  uint32_t free_sides_[kSides];
   Store stores_[2];
 };
 

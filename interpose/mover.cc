@@ -71,33 +71,29 @@ void Mover::Forget() {
   hash_tried_ = false;
 }
 
-// Maps the targets of the first transfers, as many as it can; returns how many.
-int Mover::MapStaging(const Transfer* list, int count) {
-  int mapped = 0;
-  while (mapped < count && driver_->cuMemMap(Staging(mapped), core::kChunkBytes, 0,
-                                             list[mapped].target.handle, 0) == CUDA_SUCCESS) {
-    ++mapped;
+bool Mover::MapStaging(const Transfer& transfer, int slot) {
+  if (transfer.target.side != 0) return true;
+  if (driver_->cuMemMap(Staging(slot), core::kChunkBytes, 0, transfer.target.handle, 0) !=
+      CUDA_SUCCESS) {
+    return false;
   }
   CUmemAccessDesc access = {};
   access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
   access.location.id = device_;
   access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  const size_t bytes = static_cast<size_t>(mapped) * core::kChunkBytes;
-  if (mapped == 0 || driver_->cuMemSetAccess(Staging(0), bytes, &access, 1) == CUDA_SUCCESS) {
-    return mapped;
+  if (driver_->cuMemSetAccess(Staging(slot), core::kChunkBytes, &access, 1) == CUDA_SUCCESS) {
+    return true;
   }
-  UnmapStaging(mapped);
-  return 0;
+  UnmapStaging(slot);
+  return false;
 }
 
 // A window that stays mapped keeps its chunks, which must not be used elsewhere: a new one next
 // time.
-void Mover::UnmapStaging(int count) {
-  if (count == 0) return;
-  const size_t bytes = static_cast<size_t>(count) * core::kChunkBytes;
-  if (driver_->cuMemUnmap(Staging(0), bytes) != CUDA_SUCCESS &&
-      driver_->cuMemUnmap(Staging(0), bytes) != CUDA_SUCCESS) {
-    staging_ = 0;
+void Mover::UnmapStaging(int slot) {
+  if (driver_->cuMemUnmap(Staging(slot), core::kChunkBytes) != CUDA_SUCCESS &&
+      driver_->cuMemUnmap(Staging(slot), core::kChunkBytes) != CUDA_SUCCESS) {
+    window_lost_ = true;
   }
 }
 
@@ -118,9 +114,9 @@ bool Mover::SubmitOne(const Transfer& transfer, int slot) {
   const bool source = out || full || !transfer.hash.known;
   const bool copy = !out || full;
   return (!source || Hash(transfer.source, &results_[slot].source, stream)) &&
-         driver_->cuMemcpyDtoDAsync(Staging(slot), transfer.source, core::kChunkBytes, stream) ==
-             CUDA_SUCCESS &&
-         (!copy || Hash(Staging(slot), &results_[slot].copy, stream));
+         driver_->cuMemcpyDtoDAsync(CopyOf(transfer, slot), transfer.source, core::kChunkBytes,
+                                    stream) == CUDA_SUCCESS &&
+         (!copy || Hash(CopyOf(transfer, slot), &results_[slot].copy, stream));
 }
 
 // Also waits after a failure: nothing may be in flight when the staging window goes.
@@ -160,7 +156,7 @@ bool Mover::SourceHash(const Transfer& transfer, int slot, uint64_t* hash) {
 }
 
 bool Mover::IsProven(Transfer* transfer, int slot) {
-  if (hash_.function == nullptr) return EqualByReadBack(transfer->source, Staging(slot));
+  if (hash_.function == nullptr) return EqualByReadBack(transfer->source, CopyOf(*transfer, slot));
   const Results result = results_[slot];
   const bool full = InFull(transfer->to);
   if (transfer->to == Place::kHost) {
@@ -174,7 +170,8 @@ bool Mover::IsProven(Transfer* transfer, int slot) {
 int Mover::Copy(Transfer* list, int count) {
   for (int i = 0; i < count; ++i) list[i].done = false;
   if (!Prepare()) return 0;
-  const int mapped = MapStaging(list, count);
+  int mapped = 0;
+  while (mapped < count && MapStaging(list[mapped], mapped)) ++mapped;
   int good = 0;
   if (mapped != 0 && Submit(list, mapped)) {
     uint64_t seen[kBatch];
@@ -190,7 +187,11 @@ int Mover::Copy(Transfer* list, int count) {
       if (list[i].done) ++proven_[static_cast<int>(list[i].to)], ++good;
     }
   }
-  UnmapStaging(mapped);
+  for (int i = 0; i < mapped; ++i) {
+    if (list[i].target.side == 0) UnmapStaging(i);
+  }
+  if (window_lost_) staging_ = 0;
+  window_lost_ = false;
   return good;
 }
 

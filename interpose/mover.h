@@ -1,5 +1,6 @@
-// Copies chunks between the arena and fresh chunks, both directions at once: a staging window is
-// mapped over the fresh chunks, and each is copied on the stream of its direction.
+// Copies chunks between the arena and fresh chunks, both directions at once: each on the stream of
+// its direction, to the fresh chunk's place beside the arena, or where it has none, through a
+// staging window that is mapped over it.
 //
 // Proof of a copy: bytes that leave are hashed where they lie, on the device, and what comes back
 // is hashed there again; the two must agree, or the bytes on the host must have changed in between
@@ -58,8 +59,8 @@ class Mover {
   };
   bool Prepare();
   bool PrepareResults();
-  int MapStaging(const Transfer* list, int count);
-  void UnmapStaging(int count);
+  bool MapStaging(const Transfer& transfer, int slot);
+  void UnmapStaging(int slot);
   bool Submit(const Transfer* list, int count);
   bool SubmitOne(const Transfer& transfer, int slot);
   bool Collect();
@@ -69,6 +70,10 @@ class Mover {
   bool SourceHash(const Transfer& transfer, int slot, uint64_t* hash);
   bool InFull(Place to) const { return proven_[static_cast<int>(to)] < kProven; }
   CUstream StreamTo(Place to) const { return streams_[static_cast<int>(to)]; }
+  // Where the copy of a transfer goes.
+  CUdeviceptr CopyOf(const Transfer& transfer, int slot) const {
+    return transfer.target.side != 0 ? transfer.target.side : Staging(slot);
+  }
   CUdeviceptr Staging(int slot) const {
     return staging_ + static_cast<uint64_t>(slot) * core::kChunkBytes;
   }
@@ -82,6 +87,7 @@ class Mover {
   char* read_back_ = nullptr;       // pinned: two chunks, only where the hash kernel is missing
   kernels::HashModule hash_;
   bool hash_tried_ = false;
+  bool window_lost_ = false;
   uint64_t proven_[2] = {};
   uint64_t mismatches_ = 0;
 };

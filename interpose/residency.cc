@@ -176,6 +176,7 @@ uint64_t DeviceMemory::MoveAll(Shift* list, int count) {
   // In address order, so that neighbours are remapped with one call.
   std::sort(list, list + count, [](const Shift& a, const Shift& b) { return a.index < b.index; });
   for (int i = 0; i < count; ++i) {
+    supply_.GiveSide(&list[i].fresh);
     transfers[i] = {ChunkAddress(list[i].index), list[i].fresh, list[i].to, list[i].hash, false};
   }
   mover_.Copy(transfers, count);
