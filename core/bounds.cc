@@ -15,7 +15,10 @@ namespace {
 constexpr uint32_t kFinestMoments = 48;
 constexpr uint32_t kMoments[] = {6, 12, 24, kFinestMoments};
 
-constexpr double kRounding = 1e-9;  // of sums of some thousand doubles, with room
+constexpr double kPromising = 0.98;  // of the windows' stall: the finest level may exceed it
+constexpr double kRounding = 1e-9;   // of sums of some thousand doubles, with room
+
+constexpr double kLongestStall = 0x1p61;  // ns; what exceeds it stays a bound
 
 constexpr char kNoMemory[] = "no host memory for the bound";
 
@@ -45,7 +48,8 @@ bool LeastStall(const IdleGaps& gaps, const Machine& machine, const TimeBoundOpt
   Prices prices;
   double best = 0;
   for (const uint32_t moments : kMoments) {
-    if (moments == kFinestMoments && *stall <= 0 && best <= 0) return true;
+    const bool promising = best > 0 && best >= *stall * kPromising;
+    if (moments == kFinestMoments && !promising) break;
     CoarseStep coarse;
     if (!coarse.Build(gaps, moments, options.granularity)) return false;
     DualBound bound(coarse, machine);
@@ -95,7 +99,7 @@ TimeBound FindTimeBound(const Step& step, const Machine& machine, const TimeBoun
     bound.reason = kNoMemory;
     return bound;
   }
-  bound.time += static_cast<Nanoseconds>(stall);
+  bound.time += static_cast<Nanoseconds>(std::min(stall, kLongestStall));
   return bound;
 }
 

@@ -172,6 +172,13 @@ class GapBuilder {
   }
 
   BoundOutcome FillDemand() {
+    Bytes total = 0;  // no window's traffic is more than twice this
+    for (const IdleGap& gap : out_.chain_gaps) {
+      total += static_cast<Bytes>(gap.bytes);
+      if (total <= kMostBytes) continue;
+      out_.reason = "the gaps between uses hold more than 2^60 bytes in all";
+      return BoundOutcome::kBadInput;
+    }
     const auto budget = static_cast<int64_t>(std::min(machine_.device_budget, kMostBytes));
     const auto host = static_cast<int64_t>(std::min(machine_.host_budget, kMostBytes));
     bool fits = true;

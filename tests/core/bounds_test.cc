@@ -132,6 +132,39 @@ TEST(TimeBound, SaysCannotWhereTheHostIsTooSmall) {
   EXPECT_EQ(FindTimeBound(b.step, machine).outcome, BoundOutcome::kBound);
 }
 
+TEST(TimeBound, HoldsAtTheEndsOfTheRanges) {
+  StepBuilder b;
+  const BufferIndex x = b.Persistent(Bytes{1} << 50);
+  const BufferIndex y = b.Transient(Bytes{1} << 50);
+  const BufferIndex nothing = b.Transient(0);
+  b.Op(0, {x}, {x});
+  b.Op(0, {nothing}, {y});
+  Machine machine = ByteMachine(Bytes{1} << 50);
+  machine.out_rate = machine.in_rate = machine.out_rate_duplex = machine.in_rate_duplex = 1;
+  const TimeBound bound = FindTimeBound(b.step, machine, {Granularity::kBoundary, true});
+  ASSERT_EQ(bound.outcome, BoundOutcome::kBound) << bound.reason;
+  EXPECT_GT(bound.time, Nanoseconds{1} << 60);
+  machine.device_budget = kNoLimit;
+  EXPECT_EQ(FindTimeBound(b.step, machine, {Granularity::kBoundary, true}).time, 0);
+}
+
+TEST(TimeBound, RefusesBuffersThatAddUpToMoreThanItCanCount) {
+  StepBuilder b;
+  const BufferIndex x = b.Transient(Bytes{1} << 58);
+  for (int i = 0; i < 10; ++i) {
+    b.Op(1, {x}, {});
+    b.Op(1, {}, {});
+  }
+  EXPECT_EQ(FindTimeBound(b.step, ByteMachine(kNoLimit)).outcome, BoundOutcome::kBadInput);
+}
+
+TEST(TimeBound, OneOperationTakesItsTime) {
+  StepBuilder b;
+  const BufferIndex x = b.Persistent(10);
+  b.Op(7, {x}, {x});
+  EXPECT_EQ(FindTimeBound(b.step, ByteMachine(10), {Granularity::kBoundary, true}).time, 7);
+}
+
 TEST(TimeBound, RefusesAMalformedStepWithASentence) {
   Step empty;
   EXPECT_EQ(FindTimeBound(empty, ByteMachine(9)).outcome, BoundOutcome::kBadInput);

@@ -8,6 +8,8 @@
 #include "core/bounds.h"
 #include "tests/step/exact_search.h"
 #include "tests/step/random_step.h"
+#include "tests/step/simulator.h"
+#include "tests/step/transformer_step.h"
 
 namespace tidemark::steps {
 namespace {
@@ -89,6 +91,27 @@ core::Nanoseconds TimeOf(const RandomStep& random) {
   const core::TimeBound bound = core::FindTimeBound(random.step, random.machine);
   EXPECT_EQ(bound.outcome, core::BoundOutcome::kBound) << bound.reason;
   return bound.time;
+}
+
+// Optimizer state returns and activations leave at once, in a window that either fits into alone.
+TEST(PriceBound, FindsMoreThanWindowsWhereTheDirectionsCompete) {
+  TransformerShape shape;
+  shape.layers = 16;
+  shape.batch = 4;
+  shape.micro_batches = 4;
+  shape.fused_attention = true;
+  shape.optimizer = OptimizerState::kMovable;
+  shape.variable_length = true;
+  const NamedStep net = TransformerStep(shape);
+  core::Machine machine;
+  machine.device_budget = LivePeak(net.step) / 5 * 3;
+  machine.out_rate = machine.in_rate = machine.out_rate_duplex = 6e9;
+  machine.in_rate_duplex = 3e9;
+  const core::TimeBound quick = core::FindTimeBound(net.step, machine);
+  const core::TimeBound priced =
+      core::FindTimeBound(net.step, machine, {core::Granularity::kBoundary, /*prices=*/true});
+  ASSERT_EQ(priced.outcome, core::BoundOutcome::kBound) << priced.reason;
+  EXPECT_GT(static_cast<double>(priced.time), static_cast<double>(quick.time) * 1.01);
 }
 
 class BoundsOfLargerSteps : public ::testing::TestWithParam<int> {};
