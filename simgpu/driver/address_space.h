@@ -35,6 +35,8 @@ struct Range {
   bool live = true;           // pool memory: between allocation and free in stream order
   CUmemoryPool pool = nullptr;
   bool free_queued = false;       // pool memory: cuMemFreeAsync was called, its place not reached
+  bool of_graph = false;          // memory of a graph's allocation node (kind kPool, no pool)
+  bool graph_gone = false;        // ... whose graph is no more: the next free is the last
   int opens = 0;                  // IPC imports: cuIpcOpenMemHandle less cuIpcCloseMemHandle
   Physical* physical = nullptr;   // mappings: owned by the handle table
   std::unique_ptr<Physical> own;  // everything else that stands on node memory

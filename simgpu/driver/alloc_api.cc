@@ -85,6 +85,7 @@ SIMGPU_API CUresult CUDAAPI cuMemFree(CUdeviceptr dptr) {
   if (range == nullptr) return CUDA_ERROR_INVALID_VALUE;
   ChargeHost(kFreeSeconds);
   if (range->kind == Kind::kPool) {
+    range->free_queued = true;
     ReturnToPool(range);
     return CUDA_SUCCESS;
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "simgpu/driver/copy.h"
+#include "simgpu/driver/graph_memory.h"
 #include "simgpu/driver/report.h"
 #include "simgpu/driver/stream.h"
 
@@ -37,6 +38,9 @@ Operation OperationOf(const NodeParams& params, int device) {
       };
       return op;
     }
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
+      return MemoryOperation(params);
     default: {
       Operation op;
       op.name = "graph node";
@@ -171,6 +175,8 @@ CUresult Graphs::Instantiate(CUgraph graph, cuuint64_t flags, CUgraphExec* out) 
   auto exec = std::make_unique<CUgraphExec_st>();
   std::vector<size_t> ends;
   if (!Flatten(graph, {}, &exec->items, &ends)) return CUDA_ERROR_INVALID_VALUE;
+  // The address of an allocation node can serve one executable graph at a time.
+  if (HasMemoryNodes(graph) && IsInstantiated(exec->items)) return CUDA_ERROR_NOT_SUPPORTED;
   exec->flags = flags;
   exec->source = Clone(graph);
   const size_t lanes = AssignLanes(&exec->items);
@@ -178,6 +184,19 @@ CUresult Graphs::Instantiate(CUgraph graph, cuuint64_t flags, CUgraphExec* out) 
   *out = exec.release();
   execs_.insert(*out);
   return CUDA_SUCCESS;
+}
+
+bool Graphs::IsInstantiated(const std::vector<ExecItem>& items) const {
+  const auto same = [&](const ExecItem& other) {
+    return other.params.memory != nullptr &&
+           std::any_of(items.begin(), items.end(), [&](const ExecItem& item) {
+             return item.params.memory == other.params.memory &&
+                    item.params.type == other.params.type;
+           });
+  };
+  return std::any_of(execs_.begin(), execs_.end(), [&](CUgraphExec exec) {
+    return std::any_of(exec->items.begin(), exec->items.end(), same);
+  });
 }
 
 void Graphs::DestroyExec(CUgraphExec exec) {
@@ -188,9 +207,20 @@ void Graphs::DestroyExec(CUgraphExec exec) {
 
 CUresult Graphs::Launch(CUgraphExec exec, CUstream stream, Lock& lock) {
   Engine& engine = Engine::Get();
+  std::vector<CUdeviceptr> stale;
+  const bool automatic = (exec->flags & CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH) != 0;
+  if (const CUresult bad = BeginMemoryOf(exec->items, automatic, &stale); bad != CUDA_SUCCESS) {
+    return bad;
+  }
   engine.Charge(GetConfig().launch_seconds);
   Operation start;
   start.name = "cuGraphLaunch";
+  if (!stale.empty()) {
+    start.run = [stale](Operation&) {
+      EndGraphMemory(stale);
+      return CUDA_SUCCESS;
+    };
+  }
   const NodePtr root =
       Enqueue(stream, std::move(start),
               exec->last ? std::vector<NodePtr>{exec->last} : std::vector<NodePtr>{}, lock);
@@ -244,6 +274,9 @@ CUresult Graphs::Update(CUgraphExec exec, CUgraph graph, CUgraphExecUpdateResult
     const NodeParams& was = exec->items[i].params;
     if (items[i].params.type != was.type) {
       return fail(CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, items[i].node);
+    }
+    if (items[i].params.memory != was.memory) {
+      return fail(CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED, items[i].node);
     }
     if (items[i].from != exec->items[i].from) {
       return fail(CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED, items[i].node);

@@ -19,6 +19,8 @@
 
 namespace simgpu {
 
+class GraphMemory;
+
 // What a node does, in the terms of the API.
 struct NodeParams {
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
@@ -28,7 +30,8 @@ struct NodeParams {
   CUDA_MEMSET_NODE_PARAMS memset{};
   CUDA_HOST_NODE_PARAMS host{};
   CUevent event = nullptr;
-  CUgraph child = nullptr;  // owned by the node
+  CUgraph child = nullptr;              // owned by the node
+  std::shared_ptr<GraphMemory> memory;  // of allocation and free nodes; owners: graph_memory.h
 };
 
 }  // namespace simgpu
@@ -100,6 +103,8 @@ class Graphs {
 
  private:
   Graphs() = default;
+  // Some executable graph holds a memory node of these.
+  bool IsInstantiated(const std::vector<ExecItem>& items) const;
   std::unordered_set<CUgraph> graphs_;
   std::unordered_set<CUgraphExec> execs_;
   std::unordered_set<CUgraphNode> nodes_;

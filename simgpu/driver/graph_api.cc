@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "simgpu/driver/graph.h"
+#include "simgpu/driver/graph_memory.h"
 #include "simgpu/driver/stream.h"
 
 namespace simgpu {
@@ -62,6 +63,7 @@ CUresult ChangeEdges(CUgraph graph, const CUgraphNode* from, const CUgraphNode* 
                      bool add) {
   return WithGraph(graph, [&] {
     if (count != 0 && (from == nullptr || to == nullptr)) return CUDA_ERROR_INVALID_VALUE;
+    if (!add && HasMemoryNodes(graph)) return CUDA_ERROR_NOT_SUPPORTED;
     for (size_t i = 0; i < count; ++i) {
       const bool known = Graphs::Get().IsNode(from[i]) && Graphs::Get().IsNode(to[i]);
       if (!known || from[i]->graph != graph || to[i]->graph != graph || from[i] == to[i]) {
@@ -110,6 +112,7 @@ CUresult GraphLaunch(CUgraphExec exec, CUstream handle) {
   if (const CUresult bad = Streams::Get().Resolve(handle, &stream); bad != CUDA_SUCCESS) return bad;
   if (!Graphs::Get().IsExec(exec)) return CUDA_ERROR_INVALID_VALUE;
   if (stream->capture != nullptr) {
+    if (HasMemoryNodes(exec->source)) return CUDA_ERROR_NOT_SUPPORTED;
     NodeParams params;
     params.type = CU_GRAPH_NODE_TYPE_GRAPH;
     if (!stream->capture->invalid) params.child = Graphs::Get().Clone(exec->source);
@@ -153,6 +156,7 @@ SIMGPU_API CUresult cuGraphClone(CUgraph* clone, CUgraph graph) {
   SIMGPU_ENTER();
   return simgpu::WithGraph(graph, [&] {
     if (clone == nullptr) return CUDA_ERROR_INVALID_VALUE;
+    if (simgpu::HasMemoryNodes(graph)) return CUDA_ERROR_NOT_SUPPORTED;
     *clone = Graphs::Get().Clone(graph);
     return CUDA_SUCCESS;
   });

@@ -7,6 +7,7 @@
 
 #include "simgpu/driver/copy.h"
 #include "simgpu/driver/graph.h"
+#include "simgpu/driver/graph_memory.h"
 #include "simgpu/driver/stream.h"
 
 namespace simgpu {
@@ -81,14 +82,34 @@ CUresult DescribeEvent(CUevent event, CUgraphNodeType type, NodeParams* params) 
 
 CUresult DescribeChild(CUgraph graph, NodeParams* params) {
   if (!Graphs::Get().IsGraph(graph)) return CUDA_ERROR_INVALID_VALUE;
+  if (HasMemoryNodes(graph)) return CUDA_ERROR_NOT_SUPPORTED;
   params->type = CU_GRAPH_NODE_TYPE_GRAPH;
   params->child = Graphs::Get().Clone(graph);
   return CUDA_SUCCESS;
 }
 
-// The general form of all of the above.
-CUresult Describe(const CUgraphNodeParams& given, NodeParams* params) {
+// The form of the second version: the same fields, without a difference that matters here.
+CUresult DescribeAllocation(CUDA_MEM_ALLOC_NODE_PARAMS_v2* given, NodeParams* params) {
+  CUDA_MEM_ALLOC_NODE_PARAMS old{};
+  static_assert(sizeof(old) == sizeof(*given));
+  memcpy(&old, given, sizeof(old));
+  const CUresult result = DescribeAllocation(&old, params);
+  given->dptr = old.dptr;
+  return result;
+}
+
+// The general form of all of the above. Without a graph it describes new parameters of an old node,
+// which memory nodes do not take.
+CUresult Describe(CUgraph graph, CUgraphNodeParams* all, NodeParams* params) {
+  const CUgraphNodeParams& given = *all;
+  const bool memory =
+      given.type == CU_GRAPH_NODE_TYPE_MEM_ALLOC || given.type == CU_GRAPH_NODE_TYPE_MEM_FREE;
+  if (memory && graph == nullptr) return CUDA_ERROR_NOT_SUPPORTED;
   switch (given.type) {
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+      return DescribeAllocation(&all->alloc, params);
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
+      return DescribeFree(graph, given.free.dptr, params);
     case CU_GRAPH_NODE_TYPE_EMPTY:
       return CUDA_SUCCESS;
     case CU_GRAPH_NODE_TYPE_KERNEL: {
@@ -270,7 +291,7 @@ SIMGPU_API CUresult cuGraphAddNode_v2(CUgraphNode* out, CUgraph graph, const CUg
   SIMGPU_ENTER();
   if (given == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return simgpu::Add(out, {graph, from, count},
-                     [&](NodeParams* params) { return simgpu::Describe(*given, params); });
+                     [&](NodeParams* params) { return simgpu::Describe(graph, given, params); });
 }
 
 #undef cuGraphAddNode
@@ -279,13 +300,29 @@ SIMGPU_API CUresult cuGraphAddNode(CUgraphNode* out, CUgraph graph, const CUgrap
   SIMGPU_ENTER();
   if (given == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return simgpu::Add(out, {graph, from, count},
-                     [&](NodeParams* params) { return simgpu::Describe(*given, params); });
+                     [&](NodeParams* params) { return simgpu::Describe(graph, given, params); });
+}
+
+SIMGPU_API CUresult cuGraphAddMemAllocNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* from,
+                                           size_t count, CUDA_MEM_ALLOC_NODE_PARAMS* given) {
+  SIMGPU_ENTER();
+  return simgpu::Add(out, {graph, from, count},
+                     [&](NodeParams* params) { return simgpu::DescribeAllocation(given, params); });
+}
+
+SIMGPU_API CUresult cuGraphAddMemFreeNode(CUgraphNode* out, CUgraph graph, const CUgraphNode* from,
+                                          size_t count, CUdeviceptr address) {
+  SIMGPU_ENTER();
+  return simgpu::Add(out, {graph, from, count}, [&](NodeParams* params) {
+    return simgpu::DescribeFree(graph, address, params);
+  });
 }
 
 SIMGPU_API CUresult cuGraphDestroyNode(CUgraphNode node) {
   SIMGPU_ENTER();
   simgpu::Lock lock(simgpu::DriverLock());
   if (!simgpu::Graphs::Get().IsNode(node)) return CUDA_ERROR_INVALID_VALUE;
+  if (simgpu::HasMemoryNodes(node->graph)) return CUDA_ERROR_NOT_SUPPORTED;
   simgpu::Graphs::Get().RemoveNode(node);
   return CUDA_SUCCESS;
 }
@@ -395,7 +432,7 @@ SIMGPU_API CUresult cuGraphNodeSetParams(CUgraphNode node, CUgraphNodeParams* gi
   SIMGPU_ENTER();
   if (given == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return simgpu::ReplaceInNode(
-      node, [&](NodeParams* params) { return simgpu::Describe(*given, params); });
+      node, [&](NodeParams* params) { return simgpu::Describe(nullptr, given, params); });
 }
 
 SIMGPU_API CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node,
@@ -436,7 +473,7 @@ SIMGPU_API CUresult cuGraphExecNodeSetParams(CUgraphExec exec, CUgraphNode node,
   SIMGPU_ENTER();
   if (given == nullptr) return CUDA_ERROR_INVALID_VALUE;
   return simgpu::ReplaceInExec(
-      exec, node, [&](NodeParams* params) { return simgpu::Describe(*given, params); });
+      exec, node, [&](NodeParams* params) { return simgpu::Describe(nullptr, given, params); });
 }
 
 SIMGPU_API CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned enabled) {

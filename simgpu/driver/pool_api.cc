@@ -13,8 +13,10 @@
 
 #include "simgpu/driver/alloc.h"
 #include "simgpu/driver/engine.h"
+#include "simgpu/driver/graph_memory.h"
 #include "simgpu/driver/pool.h"
 #include "simgpu/driver/state.h"
+#include "simgpu/driver/stream.h"
 
 struct CUmemPoolHandle_st {
   int device = 0;
@@ -33,7 +35,7 @@ struct CUmemPoolHandle_st {
 namespace simgpu {
 namespace {
 
-using Lock = std::lock_guard<std::recursive_mutex>;
+using Guard = std::lock_guard<std::recursive_mutex>;
 
 struct Pools {
   std::map<int, CUmemoryPool> defaults;
@@ -112,17 +114,29 @@ Range* TakeFromPool(CUmemoryPool pool, size_t bytes, CUresult* result) {
   return range;
 }
 
-// Allocation and free as graph nodes are not simulated: a graph runs more than once.
-CUresult RefuseCapture(CUstream stream) {
-  CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
-  if (CUresult bad = cuStreamIsCapturing(stream, &status); bad != CUDA_SUCCESS) return bad;
-  if (status == CU_STREAM_CAPTURE_STATUS_NONE) return CUDA_SUCCESS;
-  LogVerbose("cuMemAllocAsync and cuMemFreeAsync are not supported under stream capture");
-  return CUDA_ERROR_NOT_SUPPORTED;
+CUresult CaptureAllocation(CUdeviceptr* address, size_t bytes, int device, CUstream stream) {
+  if (stream->capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  CUDA_MEM_ALLOC_NODE_PARAMS given{};
+  given.poolProps.allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  given.poolProps.location = {CU_MEM_LOCATION_TYPE_DEVICE, device};
+  given.bytesize = bytes;
+  NodeParams params;
+  if (CUresult bad = DescribeAllocation(&given, &params); bad != CUDA_SUCCESS) return bad;
+  *address = given.dptr;
+  return CaptureNode(stream, std::move(params));
 }
 
-CUresult AllocateInOrder(CUdeviceptr* address, size_t bytes, CUmemoryPool pool, CUstream stream) {
-  if (CUresult bad = RefuseCapture(stream); bad != CUDA_SUCCESS) return bad;
+CUresult CaptureFree(CUdeviceptr address, CUstream stream) {
+  if (stream->capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+  NodeParams params;
+  const CUresult bad = DescribeFree(stream->capture->graph, address, &params);
+  return bad != CUDA_SUCCESS ? bad : CaptureNode(stream, std::move(params));
+}
+
+CUresult AllocateInOrder(CUdeviceptr* address, size_t bytes, CUmemoryPool pool, CUstream handle) {
+  CUstream stream = nullptr;
+  if (CUresult bad = Streams::Get().Resolve(handle, &stream); bad != CUDA_SUCCESS) return bad;
+  if (stream->capture != nullptr) return CaptureAllocation(address, bytes, pool->device, stream);
   CUresult result = CUDA_SUCCESS;
   Range* range = TakeFromPool(pool, bytes, &result);
   if (range == nullptr) return result;
@@ -133,7 +147,7 @@ CUresult AllocateInOrder(CUdeviceptr* address, size_t bytes, CUmemoryPool pool, 
     if (Range* born = FindRange(base)) born->live = true;
     return CUDA_SUCCESS;
   };
-  result = Submit(stream, std::move(op));
+  result = Submit(handle, std::move(op));
   if (result != CUDA_SUCCESS) {
     ReturnToPool(range);
     return result;
@@ -175,6 +189,10 @@ int* ReuseOf(CUmemoryPool pool, CUmemPool_attribute attribute) {
 }  // namespace
 
 void ReturnToPool(Range* range) {
+  if (range->of_graph) {
+    EndGraphMemory(range);
+    return;
+  }
   CUmemoryPool pool = range->pool;
   ForgetRange(range->base, range->span_bytes);
   range->live = false;
@@ -208,7 +226,7 @@ SIMGPU_API CUresult CUDAAPI cuMemAllocFromPoolAsync(CUdeviceptr* dptr, size_t by
   SIMGPU_ENTER();
   CUcontext context = nullptr;
   if (CUresult bad = RequireContext(&context); bad != CUDA_SUCCESS) return bad;
-  Lock hold(DriverLock());
+  Guard hold(DriverLock());
   if (dptr == nullptr || bytesize == 0 || !IsPool(pool) || pool->destroyed)
     return CUDA_ERROR_INVALID_VALUE;
   return AllocateInOrder(dptr, bytesize, pool, hStream);
@@ -218,7 +236,7 @@ SIMGPU_API CUresult CUDAAPI cuMemAllocAsync(CUdeviceptr* dptr, size_t bytesize, 
   SIMGPU_ENTER();
   CUcontext context = nullptr;
   if (CUresult bad = RequireContext(&context); bad != CUDA_SUCCESS) return bad;
-  Lock hold(DriverLock());
+  Guard hold(DriverLock());
   if (dptr == nullptr || bytesize == 0) return CUDA_ERROR_INVALID_VALUE;
   return AllocateInOrder(dptr, bytesize, CurrentPool(context->device), hStream);
 }
@@ -227,11 +245,13 @@ SIMGPU_API CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream) {
   SIMGPU_ENTER();
   CUcontext context = nullptr;
   if (CUresult bad = RequireContext(&context); bad != CUDA_SUCCESS) return bad;
-  Lock hold(DriverLock());
+  Guard hold(DriverLock());
+  CUstream stream = nullptr;
+  if (CUresult bad = Streams::Get().Resolve(hStream, &stream); bad != CUDA_SUCCESS) return bad;
+  if (stream->capture != nullptr) return CaptureFree(dptr, stream);
   Range* range = FindRange(dptr);
   const bool ours = range != nullptr && range->base == dptr && range->kind == Kind::kPool;
   if (!ours || range->free_queued) return CUDA_ERROR_INVALID_VALUE;
-  if (CUresult bad = RefuseCapture(hStream); bad != CUDA_SUCCESS) return bad;
   Operation op;
   op.name = "cuMemFreeAsync";
   op.run = [dptr](Operation&) -> CUresult {
@@ -249,7 +269,7 @@ SIMGPU_API CUresult CUDAAPI cuMemFreeAsync(CUdeviceptr dptr, CUstream hStream) {
 
 SIMGPU_API CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolProps* props) {
   SIMGPU_ENTER();
-  Lock hold(DriverLock());
+  Guard hold(DriverLock());
   if (pool == nullptr || props == nullptr || props->allocType != CU_MEM_ALLOCATION_TYPE_PINNED) {
     return CUDA_ERROR_INVALID_VALUE;
   }
@@ -262,7 +282,7 @@ SIMGPU_API CUresult CUDAAPI cuMemPoolCreate(CUmemoryPool* pool, const CUmemPoolP
 
 SIMGPU_API CUresult CUDAAPI cuMemPoolDestroy(CUmemoryPool pool) {
   SIMGPU_ENTER();
-  Lock hold(DriverLock());
+  Guard hold(DriverLock());
   if (!IsPool(pool) || pool->is_default || pool->destroyed) return CUDA_ERROR_INVALID_VALUE;
   if (State().current.count(pool->device) && State().current[pool->device] == pool) {
     State().current.erase(pool->device);
@@ -274,7 +294,7 @@ SIMGPU_API CUresult CUDAAPI cuMemPoolDestroy(CUmemoryPool pool) {
 
 SIMGPU_API CUresult CUDAAPI cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesToKeep) {
   SIMGPU_ENTER();
-  Lock hold(DriverLock());
+  Guard hold(DriverLock());
   if (!IsPool(pool)) return CUDA_ERROR_INVALID_VALUE;
   DropIdle(pool, minBytesToKeep);
   return CUDA_SUCCESS;
@@ -283,7 +303,7 @@ SIMGPU_API CUresult CUDAAPI cuMemPoolTrimTo(CUmemoryPool pool, size_t minBytesTo
 SIMGPU_API CUresult CUDAAPI cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attr,
                                                   void* value) {
   SIMGPU_ENTER();
-  Lock hold(DriverLock());
+  Guard hold(DriverLock());
   if (!IsPool(pool) || value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (const int* reuse = ReuseOf(pool, attr)) {
     *static_cast<int*>(value) = *reuse;
@@ -298,7 +318,7 @@ SIMGPU_API CUresult CUDAAPI cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_a
 SIMGPU_API CUresult CUDAAPI cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attr,
                                                   void* value) {
   SIMGPU_ENTER();
-  Lock hold(DriverLock());
+  Guard hold(DriverLock());
   if (!IsPool(pool) || value == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (int* reuse = ReuseOf(pool, attr)) {
     *reuse = *static_cast<int*>(value) != 0;
@@ -320,7 +340,7 @@ SIMGPU_API CUresult CUDAAPI cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_a
 SIMGPU_API CUresult CUDAAPI cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc* map,
                                                size_t count) {
   SIMGPU_ENTER();
-  Lock hold(DriverLock());
+  Guard hold(DriverLock());
   if (!IsPool(pool) || (map == nullptr && count > 0)) return CUDA_ERROR_INVALID_VALUE;
   for (size_t i = 0; i < count; ++i) {
     if (map[i].location.type != CU_MEM_LOCATION_TYPE_DEVICE || !IsDevice(map[i].location.id)) {
@@ -341,7 +361,7 @@ SIMGPU_API CUresult CUDAAPI cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAcc
 SIMGPU_API CUresult CUDAAPI cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemoryPool pool,
                                                CUmemLocation* location) {
   SIMGPU_ENTER();
-  Lock hold(DriverLock());
+  Guard hold(DriverLock());
   if (flags == nullptr || !IsPool(pool) || location == nullptr) return CUDA_ERROR_INVALID_VALUE;
   const bool own = location->type == CU_MEM_LOCATION_TYPE_DEVICE && location->id == pool->device;
   auto found = pool->access.find(location->id);
@@ -353,7 +373,7 @@ SIMGPU_API CUresult CUDAAPI cuMemPoolGetAccess(CUmemAccess_flags* flags, CUmemor
 
 SIMGPU_API CUresult CUDAAPI cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevice dev) {
   SIMGPU_ENTER();
-  Lock hold(DriverLock());
+  Guard hold(DriverLock());
   if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!IsDevice(dev)) return CUDA_ERROR_INVALID_DEVICE;
   *pool = DefaultPool(dev);
@@ -362,7 +382,7 @@ SIMGPU_API CUresult CUDAAPI cuDeviceGetDefaultMemPool(CUmemoryPool* pool, CUdevi
 
 SIMGPU_API CUresult CUDAAPI cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice dev) {
   SIMGPU_ENTER();
-  Lock hold(DriverLock());
+  Guard hold(DriverLock());
   if (pool == nullptr) return CUDA_ERROR_INVALID_VALUE;
   if (!IsDevice(dev)) return CUDA_ERROR_INVALID_DEVICE;
   *pool = CurrentPool(dev);
@@ -371,7 +391,7 @@ SIMGPU_API CUresult CUDAAPI cuDeviceGetMemPool(CUmemoryPool* pool, CUdevice dev)
 
 SIMGPU_API CUresult CUDAAPI cuDeviceSetMemPool(CUdevice dev, CUmemoryPool pool) {
   SIMGPU_ENTER();
-  Lock hold(DriverLock());
+  Guard hold(DriverLock());
   if (!IsDevice(dev)) return CUDA_ERROR_INVALID_DEVICE;
   if (!IsPool(pool) || pool->device != dev) return CUDA_ERROR_INVALID_VALUE;
   State().current[dev] = pool;

@@ -137,14 +137,30 @@ TEST_F(MemoryRules, PoolMemoryIsFreedOnce) {
   });
 }
 
-TEST_F(MemoryRules, AllocationUnderCaptureIsRefusedAndNotPretended) {
+TEST_F(MemoryRules, GraphMemoryIsNaNAtEveryLaunchAndBelongsToItsGraphUntilFreed) {
   InChild(Config(), [] {
     CUstream stream = NewStream();
     CUdeviceptr data = 0;
-    EXPECT_CUDA(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
-    EXPECT_CODE(CUDA_ERROR_NOT_SUPPORTED, cuMemAllocAsync(&data, kMiB, stream));
     CUgraph graph = nullptr;
+    CUgraphExec exec = nullptr;
+    EXPECT_CUDA(cuStreamBeginCapture(stream, CU_STREAM_CAPTURE_MODE_RELAXED));
+    EXPECT_CUDA(cuMemAllocAsync(&data, kMiB, stream));
     EXPECT_CUDA(cuStreamEndCapture(stream, &graph));
+    EXPECT_CUDA(cuGraphInstantiate(&exec, graph, 0));
+    for (int launch = 0; launch < 2; ++launch) {
+      EXPECT_CUDA(cuGraphLaunch(exec, stream));
+      EXPECT_CUDA(cuStreamSynchronize(stream));
+      EXPECT_IN_CHILD(Read(data, 1)[0] == 0xffffffffu);
+      EXPECT_CUDA(cuMemsetD8(data, 1, kMiB));
+      if (launch == 0) EXPECT_CUDA(cuMemFreeAsync(data, stream));
+    }
+    EXPECT_CUDA(cuGraphExecDestroy(exec));
+    EXPECT_CUDA(cuGraphDestroy(graph));
+    EXPECT_IN_CHILD(Read(data, 1)[0] == 0x01010101u);  // nobody freed it yet
+    EXPECT_IN_CHILD(FreeBytes() < 64 * kMiB);
+    EXPECT_CUDA(cuMemFreeAsync(data, stream));
+    EXPECT_CUDA(cuStreamSynchronize(stream));
+    EXPECT_IN_CHILD(FreeBytes() == 64 * kMiB);
   });
 }
 
