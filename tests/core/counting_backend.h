@@ -16,6 +16,7 @@
 #define TIDEMARK_TESTS_CORE_COUNTING_BACKEND_H_
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "core/arena.h"
@@ -59,6 +60,11 @@ class CountingBackend {
   bool misused() const { return misused_; }
   // The largest fence that was waited for.
   FenceId settled() const { return settled_; }
+  // Of the last successful `order`.
+  StreamId ordered_stream() const { return ordered_stream_; }
+  FenceId ordered_fence() const { return ordered_fence_; }
+  // Is told of every range before it is unmapped.
+  std::function<void(ChunkIndex first, ChunkIndex count)> on_unmap;
 
  private:
   static CountingBackend* Self(void* owner) { return static_cast<CountingBackend*>(owner); }
@@ -78,6 +84,7 @@ class CountingBackend {
   }
   bool Unmap(ChunkIndex first, ChunkIndex count) {
     if (Fails()) return false;
+    if (on_unmap) on_unmap(first, count);
     for (ChunkIndex i = first; i < first + count; ++i) {
       if (!IsMapped(i)) {
         misused_ = true;
@@ -89,7 +96,12 @@ class CountingBackend {
     reserve_ += count;
     return true;
   }
-  bool Order(StreamId, FenceId) { return !Fails(); }
+  bool Order(StreamId stream, FenceId fence) {
+    if (Fails()) return false;
+    ordered_stream_ = stream;
+    ordered_fence_ = fence;
+    return true;
+  }
   FenceId Settle(FenceId fence) {
     if (!Fails()) settled_ = fence;
     return settled_;
@@ -102,6 +114,8 @@ class CountingBackend {
   uint64_t calls_ = 0;
   uint64_t fail_at_ = ~uint64_t{0};
   FenceId settled_ = 0;
+  StreamId ordered_stream_ = kAnyStream;
+  FenceId ordered_fence_ = 0;
   bool misused_ = false;
   std::vector<uint8_t> slots_;
 };

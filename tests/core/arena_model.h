@@ -1,0 +1,216 @@
+// An arena beside a naive model of it, driven by numbers: one step is an allocation, a free, a
+// fence that passes, chunks given back, or a call of the owner's side that will fail. The model
+// keeps every live range, and every freed range with the fence that was given for it; it knows
+// nothing of slabs, caches or holes. The first broken claim is kept as a sentence.
+//
+// Used by the random tests, the fault tests and the fuzz target. Threads: one.
+
+#ifndef TIDEMARK_TESTS_CORE_ARENA_MODEL_H_
+#define TIDEMARK_TESTS_CORE_ARENA_MODEL_H_
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tests/core/counting_backend.h"
+
+namespace tidemark::core {
+
+class ArenaModel {
+ public:
+  ArenaModel(ChunkIndex slots, ChunkIndex capacity) : backend_(capacity), slots_(slots) {
+    backend_.on_unmap = [this](ChunkIndex first, ChunkIndex count) { NoteUnmap(first, count); };
+    Claim(arena_.Init(slots, backend_.Seam()), "an arena of this size fits in memory");
+  }
+
+  // `what` chooses, `argument` says how much, which one, where.
+  void Step(uint8_t what, uint32_t argument) {
+    switch (what % 16) {
+      default:
+        return Allocate(SizeOf(argument), (what / 16) % 4);
+      case 7:
+      case 8:
+      case 9:
+      case 10:
+      case 11:
+      case 12:
+        return Free(argument);
+      case 13:
+        return Pass(argument);
+      case 14:
+        if (argument % 4 != 0) return (void)arena_.Release(argument / 4 % 8);
+        return (void)arena_.Decay();
+      case 15:
+        if (argument % 2 == 0) return Pin(argument / 2);
+        if (faults) backend_.FailCall(backend_.calls() + argument / 2 % 4);
+    }
+  }
+
+  // The walk: slow, so not after every step.
+  void Walk() {
+    Claim(arena_.Validate(), "the arena's own walk passes");
+    Claim(!backend_.misused(), "nothing is mapped twice or unmapped when it is not mapped");
+    ChunkIndex mapped = 0;
+    for (ChunkIndex i = 0; i < slots_; ++i) {
+      const bool is = arena_.table().state(i) != ChunkState::kUnmapped;
+      Claim(is == backend_.IsMapped(i), "table and owner agree on what is mapped");
+      mapped += is ? 1 : 0;
+    }
+    Claim(mapped == backend_.mapped(), "every mapped chunk is accounted for");
+    Bytes requested = 0;
+    for (const auto& [offset, live] : live_) requested += live.requested;
+    Claim(requested == arena_.allocator().requested(), "the sum of requests adds up");
+  }
+
+  // Frees everything, gives every chunk back: nothing may be left.
+  void Finish() {
+    backend_.FailCall(~uint64_t{0});
+    while (!live_.empty()) Free(0);
+    Pass(~uint32_t{0});
+    arena_.Release(slots_);
+    Walk();
+    Claim(arena_.mapped() == 0, "an empty arena gives every chunk back");
+    Claim(arena_.allocator().Totals().allocated == 0, "nothing is counted when nothing lives");
+    Claim(arena_.table().pinned_chunks() == 0, "pins end with their buffers");
+  }
+
+  const std::string& broken() const { return broken_; }
+  uint64_t calls() const { return backend_.calls(); }
+  void FailCall(uint64_t call) { backend_.FailCall(call); }
+  bool faults = true;
+
+ private:
+  struct Live {
+    Block* block;
+    Bytes end;
+    Bytes requested;
+    StreamId stream;
+  };
+  struct Freed {
+    Bytes begin;
+    Bytes end;
+    FenceId fence;
+    StreamId stream;  // needs no wait
+  };
+
+  void Claim(bool holds, const char* what) {
+    if (!holds && broken_.empty()) broken_ = std::string("it does not hold that ") + what;
+  }
+
+  // Few distinct sizes, as in training, and some of any size; now and then more than there is.
+  static Bytes SizeOf(uint32_t argument) {
+    const Bytes any = argument / 8;
+    switch (argument % 8) {
+      case 0:
+        return any % kSmallLimit + 1;
+      case 1:
+        return (any % 16 + 1) * kBlockBytes;
+      case 2:
+        return Bytes{64} << any % 15;
+      case 3:
+        return (any % 4 + 1) * kChunkBytes;
+      case 4:
+        return 12 * kMiB + any % (40 * kMiB);
+      case 5:
+        return (any % 8 + 1) * kMiB;
+      default:
+        return kSmallLimit + any % (6 * kMiB);
+    }
+  }
+
+  void Allocate(Bytes bytes, StreamId stream) {
+    const Bytes before = arena_.allocator().requested();
+    const FenceId passed = std::max(passed_, arena_.passed());
+    Block* block = arena_.Allocate(bytes, stream);
+    passed_ = std::max(passed, arena_.passed());
+    if (block == nullptr) {
+      Claim(arena_.allocator().requested() == before, "a refused request leaves no trace");
+      return;
+    }
+    const Bytes begin = block->offset;
+    Claim(block->size >= bytes && block->requested == bytes, "a buffer holds what was asked for");
+    const auto above = live_.lower_bound(begin);
+    Claim(above == live_.end() || above->first >= block->end(), "no byte is handed out twice");
+    Claim(above == live_.begin() || std::prev(above)->second.end <= begin,
+          "no byte is handed out twice (below)");
+    for (ChunkIndex i = ChunkOf(begin); i <= LastChunkOf(begin, block->size); ++i) {
+      Claim(backend_.IsMapped(i), "buffers lie in mapped chunks");
+    }
+    CheckFences(begin, block->end(), stream);
+    live_[begin] = {block, block->end(), bytes, stream};
+    Claim(arena_.Find(block->end() - 1) == block, "a buffer is found by its last byte");
+  }
+
+  // Whatever other streams may still do to these bytes, the new owner was ordered after; from then
+  // on it needs no wait for it.
+  void CheckFences(Bytes begin, Bytes end, StreamId stream) {
+    std::vector<Freed> kept;
+    for (const Freed& freed : freed_) {
+      if (freed.fence <= passed_) continue;
+      const Bytes from = std::max(begin, freed.begin), to = std::min(end, freed.end);
+      const bool waits = from < to && (stream == kAnyStream || freed.stream != stream);
+      if (!waits) {
+        kept.push_back(freed);
+        continue;
+      }
+      Claim(backend_.ordered_stream() == stream && backend_.ordered_fence() >= freed.fence,
+            "work waits for the fence of the bytes it gets");
+      if (freed.begin < from) kept.push_back({freed.begin, from, freed.fence, freed.stream});
+      kept.push_back({from, to, freed.fence, stream});
+      if (to < freed.end) kept.push_back({to, freed.end, freed.fence, freed.stream});
+    }
+    freed_ = std::move(kept);
+  }
+
+  void Free(uint32_t argument) {
+    if (live_.empty()) return;
+    auto at = live_.lower_bound(Bytes{argument / 8} * kBlockBytes % (slots_ * kChunkBytes));
+    if (at == live_.end()) at = live_.begin();
+    const Live live = at->second;
+    const StreamId stream = argument % 8 == 7 ? kAnyStream : live.stream;
+    const FenceId fence = argument % 4 == 0 ? 0 : argument % 4 == 1 ? newest_ : ++newest_;
+    if (fence > passed_) freed_.push_back({at->first, live.end, fence, stream});
+    live_.erase(at);
+    arena_.Free(live.block, stream, fence);
+  }
+
+  void Pass(uint32_t argument) {
+    if (newest_ > passed_) passed_ += 1 + argument % (newest_ - passed_);
+    if (argument == ~uint32_t{0}) passed_ = newest_;
+    arena_.Passed(passed_);
+  }
+
+  void Pin(uint32_t argument) {
+    if (!live_.empty() && argument % 64 == 0) {
+      arena_.Pin(live_.begin()->second.block, static_cast<PinReason>(argument / 64 % kPinReasons));
+    }
+  }
+
+  void NoteUnmap(ChunkIndex first, ChunkIndex count) {
+    const Bytes begin = Bytes{first} * kChunkBytes;
+    const Bytes end = begin + Bytes{count} * kChunkBytes;
+    const auto above = live_.lower_bound(begin);
+    Claim(above == live_.end() || above->first >= end, "no live byte loses its chunk");
+    Claim(above == live_.begin() || std::prev(above)->second.end <= begin,
+          "no live byte loses its chunk (below)");
+    for (const Freed& freed : freed_) {
+      if (freed.end <= begin || freed.begin >= end) continue;
+      Claim(freed.fence <= std::max(passed_, backend_.settled()),
+            "a chunk moves only when all work on it has passed");
+    }
+  }
+
+  CountingBackend backend_;
+  Arena arena_;
+  ChunkIndex slots_;
+  std::map<Bytes, Live> live_;
+  std::vector<Freed> freed_;
+  FenceId newest_ = 0;
+  FenceId passed_ = 0;
+  std::string broken_;
+};
+
+}  // namespace tidemark::core
+
+#endif  // TIDEMARK_TESTS_CORE_ARENA_MODEL_H_
