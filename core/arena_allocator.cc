@@ -68,7 +68,6 @@ void ArenaAllocator::Free(Block* block, FenceId fence, StreamId stream) {
   requested_ -= block->requested;
   allocated_ -= block->size;
   --live_buffers_;
-  if (!block->small && block->size % kChunkBytes != 0) ragged_ -= block->size;
   if (block->charged) {
     block->charged = false;
     rounding_ -= RoundUp(block->size, kChunkBytes) - block->size;
@@ -120,7 +119,6 @@ void ArenaAllocator::MakeLive(Block* block, const Request& request) {
   if (allocated_ > interval_peak_) interval_peak_ = allocated_;
   ++live_buffers_;
   if (block->small || block->size % kChunkBytes == 0) return;
-  ragged_ += block->size;
   block->charged = block->offset % kChunkBytes == 0;
   if (block->charged) rounding_ += RoundUp(block->size, kChunkBytes) - block->size;
 }

@@ -1,16 +1,15 @@
 // Addresses inside one arena: who has which bytes.
 //
-// Small buffers (up to 1 MiB) share slabs of one chunk; the shortest free run that fits is taken,
+// Small buffers (up to 128 KiB) share slabs of one chunk; the shortest free run that fits is taken,
 // of equal ones that in the fullest slab. Freed ones first wait in a cache by stream and exact
 // size. Everything larger lies at the lowest address where it fits in mapped chunks. The last few
 // that were freed are parked for a request of exactly their size; any other request merges them
 // with their neighbours first: what waits longer drives others to higher addresses, which costs
 // more in remaps than it saves in time.
 //
-// Whole chunks leave nothing behind that only some requests can use. So while most bytes are in
-// buffers of whole chunks, those start on a chunk, and others as well as long as the rounding of
-// all of them is below 1/1024 of the highest demand. Once more than 1/8 is in buffers of other
-// sizes, all lie packed on a 512 B grid and neighbours share boundary chunks.
+// A buffer starts on a chunk where that is nearly free: its size is whole chunks, or its rounding
+// fits in an allowance of 1/1024 of the highest demand so far. The others lie on a 512 B grid, so
+// that neighbours share boundary chunks.
 //
 // The allocator maps nothing. Allocate() only uses mapped chunks; when it finds no place,
 // PlanExtension() says which chunks to map, MarkMapped() tells that they were, and Allocate() is
@@ -194,7 +193,6 @@ class ArenaAllocator {
   int parked_count_ = 0;
   FenceId passed_ = 0;
   Bytes rounding_ = 0;  // that live blocks were charged with
-  Bytes ragged_ = 0;    // live outside slabs, in blocks that are no whole chunks
   Bytes requested_ = 0;
   Bytes peak_requested_ = 0;
   Bytes allocated_ = 0;

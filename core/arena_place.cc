@@ -15,7 +15,6 @@ constexpr int kFenceSearch = 8;  // further holes looked at to avoid waiting for
 constexpr int kHoleSearch = 4;   // holes among which the shortest is sought
 constexpr Bytes kTightBelow = 16 * kMiB;
 constexpr int kSlabSearch = 8;      // runs of one length among which the fullest slab is sought
-constexpr Bytes kRagged = 8;        // one part in so many of odd sizes, and all are packed
 constexpr Bytes kAllowance = 1024;  // rounding to chunks may cost one part in so many of the demand
 
 }  // namespace
@@ -24,7 +23,6 @@ Bytes ArenaAllocator::AlignmentFor(Bytes size, Bytes requested) const {
   if (size <= kSmallLimit) return kBlockBytes;
   const Bytes rounding = RoundUp(size, kChunkBytes) - size;
   const Bytes demand = std::max(peak_requested_, requested_ + requested);
-  if (ragged_ > demand / kRagged) return kBlockBytes;
   return rounding == 0 || rounding_ + rounding <= demand / kAllowance ? kChunkBytes : kBlockBytes;
 }
 

@@ -55,7 +55,7 @@ bool ArenaAllocator::ValidateIndexes() const {
 bool ArenaAllocator::Validate() const {
   std::unique_ptr<uint32_t[]> live(new (std::nothrow) uint32_t[table_->size()]());
   if (live == nullptr) return true;  // no memory to walk with says nothing about the arena
-  Bytes end = 0, requested = 0, allocated = 0, rounding = 0, ragged = 0;
+  Bytes end = 0, requested = 0, allocated = 0, rounding = 0;
   uint64_t buffers = 0, cached = 0;
   for (const Block* block = first_; block != nullptr; block = block->next) {
     if (!ValidateBlock(block)) return false;
@@ -68,7 +68,6 @@ bool ArenaAllocator::Validate() const {
     requested += block->requested;
     allocated += block->size;
     if (block->charged) rounding += RoundUp(block->size, kChunkBytes) - block->size;
-    if (!block->small && block->size % kChunkBytes != 0) ragged += block->size;
     ++buffers;
   }
   if (end != Bytes{table_->size()} * kChunkBytes) return false;
@@ -76,8 +75,8 @@ bool ArenaAllocator::Validate() const {
     if (live[chunk] != table_->live(chunk)) return false;
   }
   return cached == cached_ + static_cast<uint64_t>(parked_count_) && requested == requested_ &&
-         allocated == allocated_ && rounding == rounding_ && ragged == ragged_ &&
-         buffers == live_buffers_ && ValidateIndexes() && table_->Validate();
+         allocated == allocated_ && rounding == rounding_ && buffers == live_buffers_ &&
+         ValidateIndexes() && table_->Validate();
 }
 
 }  // namespace tidemark::core

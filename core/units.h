@@ -25,7 +25,9 @@ inline constexpr Bytes kGiB = Bytes{1} << 30;
 
 inline constexpr Bytes kChunkBytes = 2 * kMiB;
 inline constexpr Bytes kBlockBytes = 512;   // every buffer starts and ends on this grid
-inline constexpr Bytes kSmallLimit = kMiB;  // up to here buffers live in slabs of one chunk
+// Up to here buffers live in slabs of one chunk. Measured on the scoreboard: 1 MiB leaves up to twice
+// as much unused in slabs.
+inline constexpr Bytes kSmallLimit = 128 * kKiB;
 
 constexpr Bytes RoundUp(Bytes value, Bytes multiple) {
   return (value + multiple - 1) / multiple * multiple;
