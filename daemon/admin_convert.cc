@@ -18,6 +18,7 @@ void FillDevice(const DeviceSnapshot& device, v1::Device* out) {
   out->set_leased_bytes(device.leased_bytes);
   out->set_pooled_bytes(device.pooled_bytes);
   out->set_foreign_bytes(device.foreign_bytes);
+  out->set_foreign_measured(device.foreign_measured);
   out->set_free_bytes(device.free_bytes);
 }
 

@@ -206,9 +206,12 @@ void Broker::Tick() {
   }
   const std::vector<ChunkId> trimmed = pool_.Trim(world_.now() - idle);
   const HostMemory host = world_.host_memory();
+  std::vector<std::optional<uint64_t>> used;
+  for (uint32_t i = 0; i < hardware_.devices.size(); ++i) used.push_back(world_.used_bytes(i));
   MutexLock lock(&mutex_);
   host_ = host;
   for (const ChunkId chunk : trimmed) ledger_.RemoveIdle(chunk);
+  for (uint32_t i = 0; i < used.size(); ++i) NoteUsed(i, used[i]);
   Publish();
 }
 

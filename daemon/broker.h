@@ -52,6 +52,10 @@ struct BrokerOptions {
 struct Surroundings {
   std::function<absl::Time()> now = absl::Now;
   std::function<HostMemory()> host_memory = [] { return ReadHostMemory(); };
+  // Bytes of a device in use by anybody; nothing where that is not known. Called by Tick alone.
+  std::function<std::optional<uint64_t>(uint32_t device)> used_bytes = [](uint32_t) {
+    return std::nullopt;
+  };
 };
 
 // The driver below and what it shows.
@@ -141,6 +145,11 @@ class Broker final : public Node {
     uint64_t chunks = 0;
     absl::Time until = absl::InfinitePast();
   };
+  // What is in use on a device outside Tidemark, as last measured.
+  struct Foreign {
+    uint64_t bytes = 0;
+    uint64_t uncharged_bytes = 0;  // without what jobs charge to their own budgets
+  };
   struct Lease {
     Slot slot;
     uid_t uid = 0;
@@ -168,6 +177,8 @@ class Broker final : public Node {
   uint64_t HostBudget(JobId id) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Publish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void PublishTo(JobId id, Job* job) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteUsed(uint32_t device, std::optional<uint64_t> used_bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void RefreshHost() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   // broker.cc
@@ -232,6 +243,7 @@ class Broker final : public Node {
   Shares shares_ ABSL_GUARDED_BY(mutex_);
   std::map<JobId, Job> jobs_ ABSL_GUARDED_BY(mutex_);  // by id, which is the order of attachment
   std::map<uint32_t, Ceiling> ceilings_ ABSL_GUARDED_BY(mutex_);
+  std::map<uint32_t, Foreign> foreign_ ABSL_GUARDED_BY(mutex_);  // devices with a measurement
   HostMemory host_ ABSL_GUARDED_BY(mutex_);
   uint64_t host_budget_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   uint64_t last_serial_ ABSL_GUARDED_BY(mutex_) = 0;

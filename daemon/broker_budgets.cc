@@ -49,9 +49,28 @@ uint64_t Broker::ReserveBytes(uint32_t device) const {
                   total);
 }
 
+// Measured between requests, on the thread that creates chunks: ours are those of the ledger.
+void Broker::NoteUsed(uint32_t device, std::optional<uint64_t> used_bytes) {
+  foreign_.erase(device);
+  if (!used_bytes.has_value()) return;
+  const Slot slot{device, TM_WIRE_DEVICE};
+  const uint64_t ours =
+      (ledger_.LeasedChunks(slot) + ledger_.IdleChunks(slot)) * hardware_.chunk_bytes;
+  Foreign& foreign = foreign_[device];
+  foreign.bytes = *used_bytes > ours ? *used_bytes - ours : 0;
+  foreign.uncharged_bytes = foreign.bytes;
+  for (auto& [id, job] : jobs_) {
+    const uint64_t charged = job.counter_page.Read().device[device].passed_through_bytes;
+    foreign.uncharged_bytes -= std::min(charged, foreign.uncharged_bytes);
+  }
+}
+
 uint64_t Broker::DeviceCap(uint32_t device) const {
   const uint64_t total = hardware_.devices[device].total_bytes;
-  const uint64_t cap = (total - ReserveBytes(device)) / hardware_.chunk_bytes;
+  const auto foreign = foreign_.find(device);
+  const uint64_t others = foreign == foreign_.end() ? 0 : foreign->second.uncharged_bytes;
+  const uint64_t kept = std::min(std::max(ReserveBytes(device), others), total);
+  const uint64_t cap = (total - kept) / hardware_.chunk_bytes;
   const auto ceiling = ceilings_.find(device);
   if (ceiling == ceilings_.end() || ceiling->second.until <= world_.now()) return cap;
   return std::min(cap, ceiling->second.chunks);

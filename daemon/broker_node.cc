@@ -21,10 +21,14 @@ DeviceSnapshot Broker::SnapshotDevice(uint32_t device) {
   snapshot.pool_budget_bytes = DeviceCap(device) * hardware_.chunk_bytes;
   snapshot.leased_bytes = ledger_.LeasedChunks(slot) * hardware_.chunk_bytes;
   snapshot.pooled_bytes = ledger_.IdleChunks(slot) * hardware_.chunk_bytes;
-  // Asking the driver what others use needs a context, which would itself take device memory. What
-  // is known is what the driver refused lately; without a refusal, nothing.
+  // Without a measurement, what is known is what the driver refused lately; without a refusal,
+  // nothing.
+  const auto foreign = foreign_.find(device);
+  snapshot.foreign_measured = foreign != foreign_.end();
   const auto ceiling = ceilings_.find(device);
-  if (ceiling != ceilings_.end() && ceiling->second.until > world_.now()) {
+  if (snapshot.foreign_measured) {
+    snapshot.foreign_bytes = foreign->second.bytes;
+  } else if (ceiling != ceilings_.end() && ceiling->second.until > world_.now()) {
     const uint64_t ours = ceiling->second.chunks * hardware_.chunk_bytes;
     snapshot.foreign_bytes = hardware.total_bytes - std::min(ours, hardware.total_bytes);
   }

@@ -28,6 +28,7 @@ struct Config {
   AdminOptions admin;
   std::string metrics_listen;  // empty: off
   std::string libcuda;         // empty: found
+  std::string libnvidia_ml;    // empty: found
   uint64_t chunk_bytes = 2 << 20;
   BrokerOptions broker;
 };

@@ -24,6 +24,7 @@
 #include "daemon/byte_text.h"
 #include "daemon/config.h"
 #include "daemon/device_list.h"
+#include "daemon/device_usage.h"
 #include "daemon/metrics_server.h"
 #include "daemon/service_notify.h"
 #include "daemon/session_loop.h"
@@ -186,7 +187,15 @@ absl::Status Serve(const CommandLine& line, Config config) {
   kernels::Driver driver;
   absl::StatusOr<Hardware> hardware = OpenHardware(config, &driver);
   if (!hardware.ok()) return hardware.status();
-  Broker broker(*hardware, state->get(), config.broker);
+  absl::StatusOr<std::unique_ptr<DeviceUsage>> usage =
+      DeviceUsage::Open(config.libnvidia_ml, hardware->devices);
+  // One that was asked for by name must be there; on its own it is a bonus.
+  if (!usage.ok() && !config.libnvidia_ml.empty()) return usage.status();
+  Surroundings world;
+  if (usage.ok()) {
+    world.used_bytes = [&usage](uint32_t device) { return (*usage)->UsedBytes(device); };
+  }
+  Broker broker(*hardware, state->get(), config.broker, world);
   if (absl::Status status = MakeSocketFolders(config); !status.ok()) return status;
   absl::StatusOr<std::unique_ptr<SessionLoop>> loop = SessionLoop::Open(config.socket, &broker);
   if (!loop.ok()) return loop.status();

@@ -49,6 +49,7 @@ struct DeviceSnapshot {
   uint64_t leased_bytes = 0;
   uint64_t pooled_bytes = 0;
   uint64_t foreign_bytes = 0;
+  bool foreign_measured = false;  // false: only what a refusal of the driver told lately
   uint64_t free_bytes = 0;
 };
 

@@ -138,6 +138,11 @@ const std::vector<Setting>& Settings() {
        "Absolute path of the CUDA driver library. Empty: TIDEMARK_LIBCUDA, else libcuda.so.1\n"
        "where the loader would find it.",
        TIDEMARK_TEXT(ReadOptionalPath, libcuda)},
+      {"libnvidia_ml", false,
+       "Absolute path of NVIDIA's management library, which tells what other programs use on a\n"
+       "device. Empty: libnvidia-ml.so.1 where the loader finds it. Without one that is learned\n"
+       "when the driver refuses memory.",
+       TIDEMARK_TEXT(ReadOptionalPath, libnvidia_ml)},
       {"chunk_bytes", false,
        "Size of the pieces that memory is handed out in: 2MiB to 32MiB, a power of two.",
        [](absl::string_view text, Config* c) { return ReadChunk(text, &c->chunk_bytes); },

@@ -23,7 +23,11 @@ std::string DeviceText(const v1::Device& device) {
       absl::StrFormat("GPU %d  %s  %s\n", device.index(), device.name(), device.uuid());
   absl::StrAppend(&out, Amount("leased", device.leased_bytes(), "held by jobs"),
                   Amount("+ pooled", device.pooled_bytes(), "created and free, ready to lease"),
-                  Amount("+ foreign", device.foreign_bytes(), "in use outside Tidemark"),
+                  Amount("+ foreign", device.foreign_bytes(),
+                         device.foreign_measured()
+                             ? "in use outside Tidemark"
+                             : "known to be in use outside Tidemark (no NVML: learned when the "
+                               "driver refuses memory)"),
                   Amount("+ free", device.free_bytes(), ""),
                   Amount("= total", device.total_bytes(), ""));
   return out;

@@ -24,6 +24,7 @@ DeviceSnapshot MakeDevice(uint32_t index, uint64_t leased, uint64_t pooled) {
   device.leased_bytes = leased;
   device.pooled_bytes = pooled;
   device.foreign_bytes = 512 * kMiB;
+  device.foreign_measured = index == 0;
   device.free_bytes = device.total_bytes - leased - pooled - device.foreign_bytes;
   return device;
 }

@@ -101,6 +101,7 @@ struct TestNode {
     Surroundings world;
     world.now = [this] { return now; };
     world.host_memory = [this] { return host; };
+    if (used) world.used_bytes = used;
     broker = std::make_unique<Broker>(hardware, state.get(), std::move(options), world);
   }
 
@@ -108,6 +109,7 @@ struct TestNode {
   FakeDriver driver;
   std::unique_ptr<StateDir> state;
   absl::Time now = absl::UnixEpoch() + absl::Hours(1);
+  std::function<std::optional<uint64_t>(uint32_t device)> used;
   HostMemory host = {uint64_t{64} << 30, uint64_t{32} << 30, UINT64_MAX};
   std::unique_ptr<Broker> broker;
 };
