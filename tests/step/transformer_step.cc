@@ -42,6 +42,10 @@ class Writer {
     }
     head_ = NewWeight(Bytes{shape_.vocabulary} * shape_.width);
     for (uint32_t m = 0; m < shape_.micro_batches; ++m) MicroBatch(m);
+    if (shape_.frozen) {
+      out_.step = steps_.Take();
+      return std::move(out_);
+    }
     for (const LayerWeights& w : layers_) {
       for (const Weight* weight : {&w.qkv, &w.projection, &w.up, &w.down}) Optimize(*weight);
     }
@@ -56,6 +60,7 @@ class Writer {
     w.elements = elements;
     const Bytes kept = (elements + shape_.ranks - 1) / shape_.ranks;
     w.stored = steps_.Persistent(2 * kept);
+    if (shape_.frozen) return w;
     w.gradient = steps_.Transient(2 * kept);
     if (shape_.optimizer != OptimizerState::kNone) {
       w.state = steps_.Persistent(12 * kept);
@@ -83,7 +88,9 @@ class Writer {
     }
     BufferIndex gradient = Head(x);
     for (size_t l = layers_.size(); l-- > 0;) gradient = Backward(layers_[l], saved[l], gradient);
-    Emit("embed_backward", 0, {gradient, head_.gradient}, GradientOf(head_));
+    if (!shape_.frozen) {
+      Emit("embed_backward", 0, {gradient, head_.gradient}, GradientOf(head_));
+    }
   }
 
   // Bytes per token: `widths` times the width, two bytes an element.
@@ -137,6 +144,7 @@ class Writer {
   void ProductBackward(const char* name, const Weight& w, BufferIndex in, BufferIndex gradient_out,
                        BufferIndex gradient_in) {
     Emit(name, MatrixFlops(w), {gradient_out, Whole(w)}, {gradient_in});
+    if (shape_.frozen) return;
     Buffers reads = {gradient_out, in};
     if (!first_) reads.push_back(w.gradient);
     if (shape_.ranks == 1) {
@@ -254,7 +262,7 @@ NamedStep TransformerStep(const TransformerShape& shape) { return Writer(shape).
 
 std::vector<TransformerShape> ScoreboardShapes() {
   const TransformerShape base;
-  std::vector<TransformerShape> shapes(9, base);
+  std::vector<TransformerShape> shapes(10, base);
   shapes[0].name = "gpt-saves-scores";
   shapes[0].recompute = Recompute::kNone;
   shapes[0].sequence = 1024;
@@ -302,6 +310,13 @@ std::vector<TransformerShape> ScoreboardShapes() {
   shapes[8].fused_attention = true;
   shapes[8].flops_rate = 30e12;
   shapes[8].memory_rate = 0.6e12;
+  shapes[9].name = "gpt-frozen-weights";
+  shapes[9].layers = 32;
+  shapes[9].width = 4096;
+  shapes[9].heads = 32;
+  shapes[9].batch = 2;
+  shapes[9].fused_attention = true;
+  shapes[9].frozen = true;
   return shapes;
 }
 

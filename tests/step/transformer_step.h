@@ -39,6 +39,8 @@ struct TransformerShape {
   bool fused_attention = false;
   Recompute recompute = Recompute::kSelective;
   OptimizerState optimizer = OptimizerState::kNone;
+  // Matrices are only read, as where small adapters are trained: no gradients, no state.
+  bool frozen = false;
   // Above 1: parameters, gradients and state are sharded over so many ranks; a layer's parameters
   // are gathered before each pass and its gradients are reduced after.
   uint32_t ranks = 1;

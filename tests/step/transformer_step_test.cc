@@ -51,6 +51,15 @@ TEST(TransformerStep, OptimizerStateIsTwelveBytesPerParameter) {
   EXPECT_EQ(PeakOf(shape) - without, 12 * parameters);
 }
 
+TEST(TransformerStep, FrozenWeightsAreNeverWritten) {
+  TransformerShape shape = Small();
+  shape.frozen = true;
+  const NamedStep s = TransformerStep(shape);
+  for (const core::StepAccess& access : s.step.accesses) {
+    EXPECT_FALSE(access.write && s.step.buffers[access.buffer].persistent);
+  }
+}
+
 TEST(TransformerStep, RanksShareParametersAndGatherThemForEachPass) {
   TransformerShape shape = Small();
   shape.optimizer = OptimizerState::kMovable;

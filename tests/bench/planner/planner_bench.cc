@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/bench/planner/cell.h"
+#include "tests/bench/planner/modes.h"
 #include "tests/bench/planner/nets.h"
 #include "tests/bench/planner/picture.h"
 #include "tests/bench/planner/published.h"
@@ -129,6 +130,7 @@ int Main(int argc, char** argv) {
   PrintSummary(cells);
   PrintPublished(nets);
   PrintRobustness(nets);
+  PrintModes(nets);
   Draw(nets, options.picture);
   if (!options.csv.empty() && !WriteCsv(cells, options.csv)) {
     std::fprintf(stderr, "planner_bench: %s cannot be written\n", options.csv.c_str());

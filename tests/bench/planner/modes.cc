@@ -1,0 +1,61 @@
+#include "tests/bench/planner/modes.h"
+
+#include <cstdio>
+#include <string>
+
+#include "core/planner.h"
+#include "tests/bench/planner/cell.h"
+
+namespace tidemark::bench {
+namespace {
+
+constexpr double kGbPerS = 25;
+
+std::string Percent(double share, int digits) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.*f", digits, 100 * share);
+  return text;
+}
+
+// Peak in % of the live peak and slowdown in %, both as executed.
+std::string Within(const Net& net, const core::Machine& machine, const core::PlanGoal& goal,
+                   double* plan_ms) {
+  core::Plan plan;
+  const double begin = ThreadMs();
+  const core::PlanOutcome outcome = core::MakePlan(net.named.step, machine, goal, &plan);
+  *plan_ms = ThreadMs() - begin;
+  if (outcome != core::PlanOutcome::kPlanned) return "no plan";
+  const steps::Simulation run = steps::Simulate(net.named.step, machine, plan);
+  if (!run.refusal.empty()) return "refused";
+  return Percent(static_cast<double>(run.device_peak) / static_cast<double>(net.live_peak), 1) +
+         " / " + Percent(run.step_ns / run.ideal_ns - 1, 2);
+}
+
+}  // namespace
+
+void PrintModes(const std::vector<Net>& nets) {
+  std::printf(
+      "\nTable 4: modes at %.0f GB/s: peak in %% of the live peak / slowdown in %%\nnormal: not "
+      "slower; "
+      "5 %%: at most 5 %% slower; aggressive: the smallest budget that has a plan\n"
+      "%-21s %16s %9s %16s %9s %16s %9s\n",
+      kGbPerS, "net", "normal", "plan ms", "5 %", "plan ms", "aggressive", "plan ms");
+  for (const Net& net : nets) {
+    std::fprintf(stderr, "planner: table 4, %s\n", net.named.name.c_str());
+    core::Machine machine = MachineWith(core::kNoLimit, kGbPerS);
+    std::printf("%-21s", net.named.name.c_str());
+    double ms = 0;
+    for (double slowdown : {0.0, 0.005, 0.05}) {
+      core::PlanGoal goal;
+      goal.mode = core::PlanMode::kWithinSlowdown;
+      goal.slowdown = slowdown;
+      std::printf(" %15s", Within(net, machine, goal, &ms).c_str());
+      std::printf(" %8.0f", ms);
+    }
+    machine.device_budget = steps::WorkingSetFloor(net.named.step, machine);
+    std::printf(" %15s", Within(net, machine, core::PlanGoal(), &ms).c_str());
+    std::printf(" %8.0f\n", ms);
+  }
+}
+
+}  // namespace tidemark::bench
