@@ -106,7 +106,7 @@ class StepTraceFile : public testing::Test {
 
   std::string Gzip(const std::string& name, const std::string& text) {
     const std::string path = folder_ + "/" + name;
-    gzFile file = gzopen(path.c_str(), "wb");
+    gzFile file = gzopen(path.c_str(), "wb1");
     gzwrite(file, text.data(), static_cast<unsigned>(text.size()));
     gzclose(file);
     return path;
