@@ -63,7 +63,7 @@ class PlannerProperty : public testing::TestWithParam<unsigned> {};
 
 TEST_P(PlannerProperty, APlanIsExecutedAsPromised) {
   std::mt19937_64 random(GetParam());
-  for (int round = 0; round < 15; ++round) {
+  for (int round = 0; round < 10; ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     const Step step = AnyStep(random, 60, 40);
     Machine machine = AnyMachine(random);
@@ -94,7 +94,7 @@ TEST_P(PlannerProperty, APlanIsExecutedAsPromised) {
 // Without a host budget, a plan exists down to the largest working set and not below.
 TEST_P(PlannerProperty, APlanExistsDownToTheLargestWorkingSet) {
   std::mt19937_64 random(GetParam() + 1000);
-  for (int round = 0; round < 15; ++round) {
+  for (int round = 0; round < 10; ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     const Step step = AnyStep(random, 40, 30);
     Machine machine = AnyMachine(random);
@@ -136,7 +136,7 @@ TEST_P(PlannerProperty, ASlowdownThatIsAllowedIsNotExceeded) {
 
 TEST_P(PlannerProperty, AReplanAfterASmallChangeIsExecutedAsPromised) {
   std::mt19937_64 random(GetParam() + 3000);
-  for (int round = 0; round < 8; ++round) {
+  for (int round = 0; round < 6; ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     Step step = AnyStep(random, 60, 40);
     Machine machine = AnyMachine(random);
@@ -154,7 +154,7 @@ TEST_P(PlannerProperty, AReplanAfterASmallChangeIsExecutedAsPromised) {
 // The executed plan of a disturbed step is late, never wrong: peaks hold whatever the durations.
 TEST_P(PlannerProperty, PeaksHoldWhateverTheTiming) {
   std::mt19937_64 random(GetParam() + 4000);
-  for (int round = 0; round < 8; ++round) {
+  for (int round = 0; round < 6; ++round) {
     SCOPED_TRACE("round " + std::to_string(round));
     const Step step = AnyStep(random, 60, 40);
     Machine machine = AnyMachine(random);
@@ -168,6 +168,57 @@ TEST_P(PlannerProperty, PeaksHoldWhateverTheTiming) {
     const Simulation s = Simulate(step, machine, plan, options);
     ASSERT_EQ(s.refusal, "");
     EXPECT_LE(s.device_peak, machine.device_budget);
+  }
+}
+
+core::Nanoseconds StepTime(const Step& step, const Machine& machine) {
+  Plan plan;
+  const PlanOutcome outcome = MakePlan(step, machine, PlanGoal(), &plan);
+  return outcome == PlanOutcome::kPlanned ? plan.step_time : INT64_MAX;
+}
+
+TEST_P(PlannerProperty, MoreDeviceMemoryNeverGivesASlowerPlan) {
+  std::mt19937_64 random(GetParam() + 5000);
+  for (int round = 0; round < 4; ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    const Step step = AnyStep(random, 60, 40);
+    Machine machine = AnyMachine(random);
+    core::Nanoseconds before = INT64_MAX;
+    for (Bytes percent = 20; percent <= 100; percent += 20) {
+      machine.device_budget = LivePeak(step) * percent / 100;
+      const core::Nanoseconds time = StepTime(step, machine);
+      EXPECT_LE(time, before) << percent << " % of the live peak";
+      before = time;
+    }
+  }
+}
+
+// The search is not exhaustive, so here "not slower" is held to 3 % only.
+TEST_P(PlannerProperty, MoreHostMemoryOrRateGivesNoMuchSlowerPlan) {
+  constexpr double kSlack = 1.03;
+  std::mt19937_64 random(GetParam() + 6000);
+  for (int round = 0; round < 4; ++round) {
+    SCOPED_TRACE("round " + std::to_string(round));
+    const Step step = AnyStep(random, 60, 40);
+    Machine machine = AnyMachine(random);
+    machine.device_budget = HalfOrWhatIsNeeded(step, machine);
+    double before = 1e300;
+    for (Bytes percent = 20; percent <= 100; percent += 20) {
+      machine.host_budget = LivePeak(step) * percent / 100;
+      const core::Nanoseconds time = StepTime(step, machine);
+      if (time == INT64_MAX) continue;
+      EXPECT_LE(static_cast<double>(time), before * kSlack) << "host " << percent << " %";
+      before = static_cast<double>(time);
+    }
+    for (int faster = 0; faster < 3; ++faster) {
+      machine.out_rate *= 1.5;
+      machine.in_rate *= 1.5;
+      machine.out_rate_duplex *= 1.5;
+      machine.in_rate_duplex *= 1.5;
+      const core::Nanoseconds time = StepTime(step, machine);
+      EXPECT_LE(static_cast<double>(time), before * kSlack) << "rate x 1.5^" << faster + 1;
+      before = static_cast<double>(time);
+    }
   }
 }
 
