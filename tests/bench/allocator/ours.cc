@@ -46,8 +46,10 @@ class Ours : public Policy {
 
   uint64_t mapped_chunks() const override { return mapped_; }
 
-  Bytes releasable() const override {
-    const core::ChunkTable& table = const_cast<core::Arena&>(arena_).table();
+  // What waits in the allocator's caches counts as free: it is folded back, as Release() does.
+  Bytes Releasable() override {
+    arena_.allocator().FoldCache();
+    const core::ChunkTable& table = arena_.table();
     ChunkIndex free = reserve_;
     for (ChunkIndex i = 0; i < table.high_water(); ++i) {
       if (table.state(i) != core::ChunkState::kUnmapped && table.live(i) == 0) ++free;
@@ -85,10 +87,10 @@ class Ours : public Policy {
     return seam;
   }
 
-  ChunkIndex Available() const {
+  ChunkIndex Available() {
     Bytes bytes = device_->left();
-    for (const Policy* other : device_->sharers) {
-      if (other != this) bytes += other->releasable();
+    for (Policy* other : device_->sharers) {
+      if (other != this) bytes += other->Releasable();
     }
     const Bytes fresh = std::min<Bytes>(bytes / kChunkBytes, kSlots);
     return reserve_ + static_cast<ChunkIndex>(fresh);

@@ -77,7 +77,7 @@ class Policy {
   // Gives up to `bytes` of unused memory back for another process, and how much that could be.
   // Only Tidemark's does.
   virtual void Release(Bytes bytes) { (void)bytes; }
-  virtual Bytes releasable() const { return 0; }
+  virtual Bytes Releasable() { return 0; }
 };
 
 struct PolicyKind {
