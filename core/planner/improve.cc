@@ -43,6 +43,9 @@ int32_t DrawShift(Dice* dice, uint32_t ops) {
 void DrawOptions(Dice* dice, SweepOptions* options) {
   constexpr double kSpares[] = {0, 0.5, 0.9, 2};
   if (dice->Below(6) == 0) options->spares = kSpares[dice->Below(4)];
+  constexpr double kSpeeds[] = {1, 1, 0.7, 0.4};
+  if (dice->Below(6) == 0) options->out_speed = kSpeeds[dice->Below(4)];
+  if (dice->Below(6) == 0) options->in_speed = kSpeeds[dice->Below(4)];
   if (dice->Below(6) == 0) options->evicts_to_prefetch = !options->evicts_to_prefetch;
 }
 

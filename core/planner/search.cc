@@ -1,6 +1,7 @@
 #include "core/planner/search.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "core/bounds.h"
@@ -14,17 +15,24 @@ struct Recipe {
   uint32_t pieces;     // in the device budget
   bool keeps_copies;   // see SweepOptions
   bool expects_waits;  // those of the best plan so far
+  // Above 0: reckons with links of a rate that similar machines share, divided by this. A faster
+  // machine then tries what a slower one found.
+  double slower;
 };
 
 // The most promising first. The last ones matter when the host is short of memory.
 constexpr Recipe kRecipes[] = {
-    {0.9, 128, true, false}, {0.0, 128, true, false}, {0.9, 128, true, true},
-    {0.6, 128, true, true},  {0.9, 128, true, true},  {0.0, 128, false, false},
+    {0.9, 128, true, false, 0}, {0.0, 128, true, false, 0},   {0.9, 128, true, true, 0},
+    {0.6, 128, true, true, 0},  {0.9, 128, true, true, 0},    {0.0, 128, false, false, 0},
+    {0.9, 128, true, false, 1}, {0.9, 128, true, false, 1.5},
 };
 
-// Times closer than this share of the ideal time are equal, and less traffic wins.
 constexpr uint64_t kBoundWork = 200'000;  // operations times what opens or closes
+// Times closer than this share of the ideal time are equal, and less traffic wins.
 constexpr double kSameTime = 1e-5;
+
+// The largest power of the square root of 2 up to `rate`.
+double SharedRate(double rate) { return std::exp2(std::floor(std::log2(rate) * 2) / 2); }
 
 }  // namespace
 
@@ -71,6 +79,10 @@ Found Search::TryRecipe(uint32_t recipe) {
   options.piece =
       RoundUp(std::max<Bytes>(machine_.device_budget / r.pieces, 1), machine_.chunk_bytes);
   options.waits_out = r.expects_waits && !waits_.empty() ? &waits_ : nullptr;
+  if (r.slower > 0) {
+    options.out_speed = SharedRate(machine_.out_rate) / machine_.out_rate / r.slower;
+    options.in_speed = SharedRate(machine_.in_rate) / machine_.in_rate / r.slower;
+  }
   trial_.recipe = recipe;
   return TrySweep(options);
 }

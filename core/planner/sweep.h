@@ -27,6 +27,8 @@ struct SweepOptions {
   // ("spare" copies); and that is given up rather than wait, as long as the way back fits into this
   // part of the link's time until its use. 0: none of it.
   double spares = 0;
+  double out_speed = 1;  // the links it reckons with, as parts of what the machine has
+  double in_speed = 1;
   bool evicts_to_prefetch = true;  // what is used later makes room for what is used sooner
   // Per use of the timeline: operations by which the window after it ranks as longer than it is.
   const Array<int32_t>* shifts = nullptr;

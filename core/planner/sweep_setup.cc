@@ -11,7 +11,12 @@ constexpr Bytes kNoBytes = 0;
 
 bool Sweep::Prepare() {
   n_ = timeline_->ops();
-  links_.Start(*machine_);
+  Machine reckoned = *machine_;
+  reckoned.out_rate *= options_.out_speed;
+  reckoned.out_rate_duplex *= options_.out_speed;
+  reckoned.in_rate *= options_.in_speed;
+  reckoned.in_rate_duplex *= options_.in_speed;
+  links_.Start(reckoned);
   used_ = host_used_ = kNoBytes;
   out_of_memory_ = false;
   evictable_.Clear();
