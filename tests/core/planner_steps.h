@@ -4,6 +4,8 @@
 #ifndef TIDEMARK_TESTS_CORE_PLANNER_STEPS_H_
 #define TIDEMARK_TESTS_CORE_PLANNER_STEPS_H_
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <random>
 #include <vector>
@@ -101,6 +103,32 @@ inline void MakeRandomStep(uint64_t seed, uint32_t ops, uint32_t buffers, StepMa
   }
   for (uint32_t i = 0; i < ops; ++i) {
     maker->Op(static_cast<Nanoseconds>(up_to(1'000'000)), accesses[i]);
+  }
+}
+
+// A transient-only step of a few operations and buffers of one or two chunks, with every buffer
+// used at birth and death: what the exact search finishes quickly.
+inline void MakeTinyStep(uint64_t seed, uint32_t ops, uint32_t buffers, StepMaker* maker) {
+  std::mt19937_64 random(seed);
+  const auto up_to = [&random](uint64_t most) { return random() % (most + 1); };
+  std::vector<std::vector<StepAccess>> accesses(ops);
+  for (uint32_t b = 0; b < buffers; ++b) {
+    const auto born = static_cast<OpIndex>(up_to(ops - 1));
+    const auto freed = born + static_cast<OpIndex>(up_to(ops - 1 - born));
+    maker->Transient(kChunkBytes * (1 + up_to(1)), born, freed);
+    std::vector<OpIndex> at = {born, freed};
+    for (uint64_t u = up_to(3); u > 0; --u) {
+      at.push_back(born + static_cast<OpIndex>(up_to(freed - born)));
+    }
+    std::sort(at.begin(), at.end());
+    at.erase(std::unique(at.begin(), at.end()), at.end());
+    for (size_t u = 0; u < at.size(); ++u) {
+      const bool writes = u == 0 || up_to(2) == 0;
+      accesses[at[u]].push_back({b, !writes || up_to(1) == 0, writes});
+    }
+  }
+  for (uint32_t i = 0; i < ops; ++i) {
+    maker->Op(static_cast<Nanoseconds>(20'000 + up_to(200'000)), accesses[i]);
   }
 }
 
