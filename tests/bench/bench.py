@@ -11,9 +11,18 @@ import tempfile
 import call_cost
 import rmm_pool
 
+sys.path.append(str(pathlib.Path(__file__).with_name("alloc_speed")))
+import alloc_speed  # noqa: E402
+
 BENCHES = {"shim": "shim_bench", "calls": "call_cost"}
 # Scoreboards: replays in one process, with arguments of their own and no software GPU.
 SCORES = {"allocator": "allocator_score", "planner": "planner_bench"}
+
+
+def run_alloc_speed(build, arguments):
+    folder = pathlib.Path(as_the_caller_meant(arguments[0]) if arguments else
+                          os.environ.get("TIDEMARK_TRACES", pathlib.Path(__file__).parents[2] / "../shared/traces"))
+    return alloc_speed.run(pathlib.Path(build).resolve(), str(folder) if folder.is_dir() else "")
 
 
 def run_score(build, name, arguments):
@@ -27,22 +36,24 @@ def run_score(build, name, arguments):
 def as_the_caller_meant(argument):
     """./dev changed into the tree's root; a file is named from where it was called."""
     named = pathlib.Path(os.environ.get("OLDPWD", "."), argument)
-    return str(named) if not pathlib.Path(argument).exists() and named.is_file() else argument
+    return str(named) if not pathlib.Path(argument).exists() and named.exists() else argument
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", required=True, help="build folder, as ./dev bench gives it")
-    parser.add_argument("names", nargs="*", help=f"which ones: {', '.join(BENCHES)} (default: these); or one of {', '.join(SCORES)} with its arguments")
+    parser.add_argument("names", nargs="*", help=f"which ones: {', '.join(BENCHES)} (default: these); or one of {', '.join([*SCORES, 'alloc-speed'])} with its arguments")
     args, rest = parser.parse_known_args()
     if args.names and args.names[0] in SCORES:
         after = sys.argv.index(args.names[0]) + 1
         return run_score(args.build, args.names[0], sys.argv[after:])
+    if args.names and args.names[0] == "alloc-speed":
+        return run_alloc_speed(args.build, args.names[1:] + rest)
     if rest:
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
     unknown = [name for name in args.names if name not in BENCHES]
     if unknown:
-        print(f"bench: no benchmark is called '{unknown[0]}'; there are {', '.join([*BENCHES, *SCORES])}",
+        print(f"bench: no benchmark is called '{unknown[0]}'; there are {', '.join([*BENCHES, *SCORES, 'alloc-speed'])}",
               file=sys.stderr)
         return 2
     build = pathlib.Path(args.build).resolve()

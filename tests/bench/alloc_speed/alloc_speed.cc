@@ -1,0 +1,253 @@
+// Nanoseconds per allocate/free pair of Tidemark's arena and of what others use, over the same
+// sequences in one run. Prints a table; asserts nothing.
+//
+//   alloc_speed [TRACES]     TRACES: a folder with alloc/*.csv.gz, replayed besides the generators
+//
+// A pair is one allocation and its own free, each timed alone. Figures are the medians over the
+// timed steps of the step's median and 99th percentile, so that one interruption of the process
+// does not decide; preemption is not filtered out otherwise. Threads: as many as the row says.
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "tests/bench/alloc_speed/clock.h"
+#include "tests/bench/alloc_speed/contender.h"
+#include "tests/replay/generate.h"
+#include "tests/replay/load.h"
+
+namespace tidemark::bench {
+namespace {
+
+using replay::BlockId;
+using replay::Event;
+using replay::Trace;
+
+struct Maker {
+  const char* name;
+  std::unique_ptr<Contender> (*make)(bool shared, size_t capacity);
+};
+constexpr Maker kMakers[] = {
+    {"Tidemark arena", MakeTidemark},
+#ifdef TIDEMARK_BENCH_RMM
+    {"RMM pool", MakeRmmPool},
+    {"RMM arena", MakeRmmArena},
+#endif
+#ifdef TIDEMARK_BENCH_TLSF
+    {"TLSF (VMA virtual block)", MakeTlsf},
+#endif
+#ifdef TIDEMARK_BENCH_MIMALLOC
+    {"mimalloc", MakeMimalloc},
+#endif
+};
+
+struct Figures {
+  double median = 0;
+  double p99 = 0;
+};
+
+double At(std::vector<double>* values, double share) {
+  if (values->empty()) return 0;
+  const auto nth = values->begin() + static_cast<long>(share * double(values->size() - 1));
+  std::nth_element(values->begin(), nth, values->end());
+  return *nth;
+}
+
+// Replays events one by one; keeps what each pair cost.
+class Player {
+ public:
+  Player(const Trace& trace, Contender* contender, const Calibration& clock)
+      : trace_(trace),
+        contender_(contender),
+        clock_(clock),
+        live_(trace.blocks.size()),
+        cost_(trace.blocks.size()) {}
+
+  bool Play(size_t first, size_t end, std::vector<double>* pairs) {
+    for (size_t i = first; i < end; ++i) {
+      const Event event = trace_.events[i];
+      const replay::BlockInfo& info = trace_.blocks[event.block];
+      const uint64_t start = Ticks();
+      if (event.allocate) {
+        live_[event.block] = contender_->Allocate(info.bytes, info.stream);
+      } else {
+        contender_->Free(live_[event.block], info.bytes, info.stream);
+      }
+      const double cost = clock_.Nanoseconds(Ticks() - start);
+      if (event.allocate) {
+        if (live_[event.block] == nullptr) return false;
+        cost_[event.block] = cost;
+      } else {
+        live_[event.block] = nullptr;
+        if (pairs != nullptr) pairs->push_back(cost_[event.block] + cost);
+      }
+    }
+    return true;
+  }
+
+  void FreeRest() {
+    for (BlockId id = 0; id < live_.size(); ++id) {
+      if (live_[id] != nullptr) {
+        contender_->Free(live_[id], trace_.blocks[id].bytes, trace_.blocks[id].stream);
+      }
+    }
+  }
+
+ private:
+  const Trace& trace_;
+  Contender* contender_;
+  const Calibration& clock_;
+  std::vector<void*> live_;
+  std::vector<double> cost_;
+};
+
+struct Sequence {
+  std::string name;
+  Trace trace;
+  size_t warm_steps = 2;
+};
+
+bool Measure(const Sequence& sequence, Contender* contender, const Calibration& clock,
+             Figures* figures) {
+  const Trace& trace = sequence.trace;
+  Player player(trace, contender, clock);
+  std::vector<double> medians, tails;
+  const size_t warm = std::min(sequence.warm_steps, trace.steps.size() - 1);
+  bool ok = player.Play(0, trace.steps[warm], nullptr);
+  for (size_t step = warm; ok && step < trace.steps.size(); ++step) {
+    const size_t end = step + 1 < trace.steps.size() ? trace.steps[step + 1] : trace.events.size();
+    std::vector<double> pairs;
+    ok = player.Play(trace.steps[step], end, &pairs);
+    medians.push_back(At(&pairs, 0.5));
+    tails.push_back(At(&pairs, 0.99));
+  }
+  player.FreeRest();
+  *figures = {At(&medians, 0.5), At(&tails, 0.5)};
+  return ok;
+}
+
+size_t CapacityFor(const Trace& trace) {
+  return (replay::PeakRequested(trace).requested * 2 + (size_t{1} << 30)) >> 21 << 21;
+}
+
+void PrintRow(const char* name, bool ok, Figures figures, const Figures& ours) {
+  if (!ok) {
+    std::printf("  %-28s refused a request\n", name);
+    return;
+  }
+  std::printf("  %-28s %9.0f %9.0f %9.1fx\n", name, figures.median, figures.p99,
+              figures.median / ours.median);
+  std::fflush(stdout);
+}
+
+void RunSequence(const Sequence& sequence, const Calibration& clock) {
+  const size_t capacity = CapacityFor(sequence.trace);
+  std::printf("%s: %zu events, peak %.2f GiB\n", sequence.name.c_str(),
+              sequence.trace.events.size(),
+              static_cast<double>(replay::PeakRequested(sequence.trace).requested) / (1 << 30));
+  Figures ours;
+  for (const Maker& maker : kMakers) {
+    Figures figures;
+    const std::unique_ptr<Contender> contender = maker.make(false, capacity);
+    const bool ok = Measure(sequence, contender.get(), clock, &figures);
+    if (maker.make == MakeTidemark) ours = figures;
+    PrintRow(maker.name, ok, figures, ours);
+  }
+}
+
+// Every thread replays the sequence on a stream of its own, all over one allocator at once.
+void RunThreads(const Sequence& sequence, unsigned threads, const Calibration& clock) {
+  const size_t capacity = (size_t{1} << 30) + threads * CapacityFor(sequence.trace);
+  std::printf("%s, %u threads on one allocator (%u processors here)\n", sequence.name.c_str(),
+              threads, std::thread::hardware_concurrency());
+  Figures ours;
+  for (const Maker& maker : kMakers) {
+    const std::unique_ptr<Contender> contender = maker.make(true, capacity);
+    std::vector<Figures> each(threads);
+    std::atomic<bool> ok{true};
+    std::vector<std::thread> running;
+    for (unsigned t = 0; t < threads; ++t) {
+      running.emplace_back([&, t] {
+        Sequence own = sequence;
+        for (replay::BlockInfo& info : own.trace.blocks) info.stream = t;
+        if (!Measure(own, contender.get(), clock, &each[t])) ok = false;
+      });
+    }
+    for (std::thread& thread : running) thread.join();
+    Figures mean;
+    for (const Figures& f : each)
+      mean = {mean.median + f.median / threads, mean.p99 + f.p99 / threads};
+    if (maker.make == MakeTidemark) ours = mean;
+    PrintRow(maker.name, ok, mean, ours);
+  }
+}
+
+// Requests of any size up to `largest`, log-uniform, freed in random order, `live` at a time.
+Trace RandomSizes(double largest, size_t live, uint32_t streams) {
+  constexpr size_t kSteps = 20, kEvents = 4000;
+  std::mt19937 random(1);
+  Trace trace;
+  std::vector<BlockId> alive;
+  for (size_t step = 0; step < kSteps; ++step) {
+    trace.steps.push_back(trace.events.size());
+    for (size_t i = 0; i < kEvents; ++i) {
+      if (alive.size() < live || random() % 2 == 0) {
+        const double share = std::generate_canonical<double, 32>(random);
+        const auto bytes = static_cast<uint64_t>(512 * std::pow(largest / 512, share));
+        alive.push_back(static_cast<BlockId>(trace.blocks.size()));
+        trace.blocks.push_back({bytes, static_cast<uint32_t>(random() % streams), 0});
+        trace.events.push_back({alive.back(), true});
+      }
+      if (alive.size() >= live) {
+        const size_t at = random() % alive.size();
+        trace.events.push_back({alive[at], false});
+        alive[at] = alive.back();
+        alive.pop_back();
+      }
+    }
+  }
+  return trace;
+}
+
+std::vector<Sequence> Sequences(int count, char** arguments) {
+  std::vector<Sequence> all;
+  replay::TransformerShape shape;
+  shape.steps = 12;
+  all.push_back({"steady transformer step", replay::GenerateTransformer(shape)});
+  shape.recompute = true;
+  shape.shards = 8;
+  all.push_back({"recompute, gathered weights", replay::GenerateTransformer(shape)});
+  shape.shortest = 128;
+  all.push_back({"the same, varying length", replay::GenerateTransformer(shape)});
+  all.push_back({"random sizes to 1 MiB", RandomSizes(1 << 20, 1000, 1)});
+  all.push_back({"random sizes to 256 MiB", RandomSizes(1 << 28, 500, 1)});
+  all.push_back({"random sizes to 16 MiB, 16 streams", RandomSizes(1 << 24, 1000, 16)});
+  std::vector<Trace> traces;
+  std::string error;
+  if (count > 1 && !replay::LoadFolder(arguments[1], &traces, &error)) {
+    std::printf("alloc_speed: %s\n", error.c_str());
+  }
+  if (traces.empty()) std::printf("no recorded traces given: generators alone\n");
+  for (const Trace& trace : traces) all.push_back({trace.name, replay::Repeat(trace, 6)});
+  return all;
+}
+
+int Main(int count, char** arguments) {
+  const Calibration clock;
+  const std::vector<Sequence> all = Sequences(count, arguments);
+  std::printf("%-30s %9s %9s %10s\n", "ns per allocate/free pair", "median", "p99", "to ours");
+  for (const Sequence& sequence : all) RunSequence(sequence, clock);
+  for (const unsigned threads : {1u, 2u, 4u, 8u}) RunThreads(all[0], threads, clock);
+  return 0;
+}
+
+}  // namespace
+}  // namespace tidemark::bench
+
+int main(int count, char** arguments) { return tidemark::bench::Main(count, arguments); }
