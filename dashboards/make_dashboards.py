@@ -93,6 +93,10 @@ JOBS_DASHBOARD = ("tidemark-jobs", "Tidemark: jobs", "What jobs keep on the devi
          [(f"sum by (job, gpu) (tidemark_job_host_resident_bytes{{{JOB}}})", PER_JOB)], {}),
         ("Pinned", "Memory that may not move: exported to other processes, registered, or in a graph.",
          "bytes", [(f"sum by (job, gpu) (tidemark_job_pinned_bytes{{{JOB}}})", PER_JOB)], {}),
+        ("Served by the driver itself", "Arrays, pools and graphs on the device, and the job's own pinned host memory: "
+         "counted, not moved.", "bytes",
+         [(f"sum by (job, gpu) (tidemark_job_passed_through_bytes{{{JOB}}})", PER_JOB + " device"),
+          (f"sum by (job, gpu) (tidemark_job_host_passed_through_bytes{{{JOB}}})", PER_JOB + " host")], {}),
         ("Utilisation at peak", "Peak active bytes over peak reserved bytes: what the allocator made of the "
          "memory it took.", "percentunit",
          [(f"max by (job, gpu) (tidemark_job_peak_utilisation_ratio{{{JOB}}})", PER_JOB)], {"max": 1}),

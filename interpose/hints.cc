@@ -43,6 +43,7 @@ bool DeviceMemory::Unpin(const core::Block* block, core::PinReason reason) {
 
 void DeviceMemory::ForgetUse(core::Block* block) {
   block->last_use = 0;
+  looked_ahead_ = ~core::LaunchNumber{0};  // what was seen before this does not count
   const core::ChunkIndex last = core::LastChunkOf(block->offset, block->size);
   // Neighbours in the same chunk bring their own use back before the next choice.
   for (core::ChunkIndex i = core::ChunkOf(block->offset); i <= last; ++i) table_.ForgetUse(i);

@@ -86,8 +86,8 @@ void DeviceMemory::LookAhead() {
     bool known = false;
     core::NextUse next = iteration_.Next(NameOf(block), &known);
     const bool foreseen = iteration_.period() != 0;
-    // Not used in the last iteration: not expected in this one either.
-    if (!known) next.launches = core::Iteration::kNever;
+    // Not used in the last iteration, or the job says that it is done with it: not expected.
+    if (!known || block->last_use == 0) next.launches = core::Iteration::kNever;
     const bool held_back =
         block->requested < min_size_ || (movable_classes_ >> block->kind & 1) == 0;
     const ChunkIndex last = core::LastChunkOf(block->offset, block->size);

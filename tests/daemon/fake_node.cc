@@ -37,6 +37,8 @@ tm_wire_counters_device MakeCounters(uint64_t scale) {
   c.reserved_bytes = scale * kGiB;
   c.host_resident_bytes = scale * 256 * kMiB;
   c.pinned_bytes = scale * 16 * kMiB;
+  c.passed_through_bytes = scale * 8 * kMiB;
+  c.host_passed_through_bytes = scale * 4 * kMiB;
   c.peak_requested_bytes = scale * 1700 * kMiB;
   c.peak_active_bytes = scale * 1024 * kMiB;
   c.peak_reserved_bytes = scale * 1280 * kMiB;

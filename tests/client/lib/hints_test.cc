@@ -112,6 +112,18 @@ TEST_F(Hints, DoneWithIsTheFirstToLeave) {
   EXPECT_TRUE(Holds(many[3], 4));
 }
 
+TEST_F(Hints, DoneWithOutweighsWhatWasLearnedFromEarlierIterations) {
+  const std::vector<char*> many = AllocateMany(4);
+  for (int round = 0; round < 12; ++round) {
+    for (char* buffer : many) EXPECT_EQ(cudaMemset(buffer, round, kBytes), cudaSuccess);
+  }
+  EXPECT_EQ(tm_done_with(many[0], kBytes), TM_OK);
+  Allocate(9);
+  EXPECT_FALSE(OnDevice(many[0])) << "although it would have been the next";
+  EXPECT_TRUE(OnDevice(many[3]));
+  EXPECT_TRUE(Holds(many[0], 11));
+}
+
 TEST_F(Hints, APinnedBufferStaysUntilUnpinned) {
   const std::vector<char*> first = AllocateMany(1);
   ASSERT_EQ(tm_pin(first[0], kBytes), TM_OK);
