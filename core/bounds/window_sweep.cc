@@ -26,7 +26,7 @@ void WindowSweep::Add(uint32_t to, int64_t bytes) {
   summary_[to / 4096] |= uint64_t{1} << (to / 64 % 64);
 }
 
-// Gaps that cover operation start_, from this iteration or the one before.
+// Gaps that cover operation `start`, from this iteration or the one before.
 void WindowSweep::AddOpenAt(uint32_t start) {
   for (const IdleGap& gap : *gaps_) {
     if (gap.from < start && start < gap.to) Add(gap.to - start, gap.bytes);

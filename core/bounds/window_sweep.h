@@ -44,7 +44,6 @@ class WindowSweep {
   Array<uint64_t> occupied_;  // ends with resident_ != 0, one bit each ...
   Array<uint64_t> summary_;   // ... and words of occupied_ that are not 0
   Array<int64_t> returns_;    // per end: absent bytes that come back there
-  uint32_t start_ = 0;
 };
 
 // The same step read backwards, where copies out take the place of copies in: operation i becomes
