@@ -12,8 +12,11 @@ constexpr double kMomentsPerStay = 4;
 constexpr size_t kMostWork = 6'000'000;  // moments of gaps looked at, in all steps together
 constexpr size_t kFewestSteps = 100;
 constexpr size_t kMostSteps = 3000;
-constexpr int kPatience = 60;       // steps without progress before the target comes closer
-constexpr double kFirstRise = 0.5;  // of the known stall, or of a twentieth of the step's time
+constexpr int kPatience = 150;  // steps without progress before the target comes closer
+// How far above the best value a step first aims: a share of the known stall or, if that is more,
+// of a twentieth of the step's time; the smaller where there are prices to start from.
+constexpr double kFirstRise = 0.5;
+constexpr double kRiseFromPrices = 0.25;
 constexpr double kSmallestRise = 1e-4;
 
 }  // namespace
@@ -70,19 +73,21 @@ void DualBound::StartFrom(const Prices& coarser) {
 
 bool DualBound::Run(double known_stall, Prices* prices) {
   if (!Allocate()) return false;
+  const bool has_prices = !prices->ops.empty();
   StartFrom(*prices);
   double time = 0;
   for (const double duration : step_.duration) time += duration;
   const size_t size = step_.Size();
   if (size == 0) return true;
   const size_t steps = std::clamp(kMostWork / size, kFewestSteps, kMostSteps);
-  double rise = std::max(known_stall, time / 20) * kFirstRise;
+  double rise = std::max(known_stall, time / 20) * (has_prices ? kRiseFromPrices : kFirstRise);
   const double smallest = rise * kSmallestRise;
   best_ = 0;
   int idle = 0;
   for (size_t i = 0; i < steps && rise > smallest; ++i) {
     const double value = Evaluate();
-    const double target = std::max(best_, i < steps / 4 ? known_stall : 0) + rise;
+    const bool aims_at_known = !has_prices && i < steps / 4;
+    const double target = std::max(best_, aims_at_known ? known_stall : 0) + rise;
     if (value > best_) {
       idle = value > best_ + rise / 100 ? 0 : idle + 1;
       best_ = value;
