@@ -92,6 +92,7 @@ Block* ArenaAllocator::FromHoles(Bytes size, Bytes alignment, StreamId stream) {
       if (waits && ++waiting > kFenceSearch && found != nullptr) left = 0;
       if (!waits) --left;
       if (found == nullptr || Better(block, found, stream)) found = block;
+      if (found->size == size && !waits) left = 0;  // none is shorter
     }
   }
   if (found == nullptr) return nullptr;

@@ -13,7 +13,7 @@ namespace {
 
 uint64_t Steps() {
   const char* text = std::getenv("TIDEMARK_ARENA_STEPS");
-  return text == nullptr ? 2400000 : std::strtoull(text, nullptr, 10);
+  return text == nullptr ? 1500000 : std::strtoull(text, nullptr, 10);
 }
 
 struct Case {
