@@ -140,6 +140,8 @@ void Iteration::Learn() {
   learned_period_ = period_;
   learned_from_ = now_ - period_;
   learned_at_ = now_;
+  learned_events_ = first;
+  learned_end_ = event_count_;
   role_mask_ = 63;
   while (role_mask_ < 2 * (event_count_ - first)) role_mask_ = 2 * role_mask_ + 1;
   for (uint32_t i = 0; i <= role_mask_; ++i) roles_[i] = Role();
@@ -188,6 +190,111 @@ NextUse Iteration::Next(const BufferName& buffer, bool* known) const {
   next.launches = use / 2 + (wraps ? learned_period_ : 0) - here;
   next.is_end = use % 2 != 0;
   return next;
+}
+
+uint64_t Iteration::KeyOf(const BufferName& buffer) const {
+  if (learned_period_ == 0) return 0;
+  const Role* role = Find(Mix(2, buffer.id) | 1);
+  return role->key != 0 ? role->key : YoungKey(buffer);
+}
+
+BufferIndex Iteration::SlotOf(const Event& event) const {
+  return static_cast<BufferIndex>(Find(KeyOf(event.buffer, learned_from_ + learned_period_)) -
+                                  &roles_[0]);
+}
+
+// One buffer for each role, with phases for operations; an end in the period makes it transient.
+bool Iteration::FindBuffers(Step* step, Array<uint64_t>* keys, Array<BufferIndex>* of_slot) const {
+  if (!of_slot->Resize(role_mask_ + 1)) return false;
+  for (uint32_t i = 0; i <= role_mask_; ++i) {
+    if (roles_[i].key == 0) continue;
+    (*of_slot)[i] = static_cast<BufferIndex>(keys->size());
+    if (!keys->Append(roles_[i].key) || !step->buffers.Append(StepBuffer())) return false;
+  }
+  for (StepBuffer& buffer : step->buffers) buffer.persistent = true;
+  for (uint64_t i = learned_events_; i < learned_end_; ++i) {
+    const Event& event = events_[i % kEvents];
+    StepBuffer& buffer = step->buffers[(*of_slot)[SlotOf(event)]];
+    buffer.bytes = event.buffer.bytes;
+    if (!event.is_end) continue;
+    buffer.persistent = false;
+    // Births count from the launch before them, and may lie before the period.
+    const LaunchNumber back = 4 * LaunchNumber{learned_period_};
+    buffer.born = PhaseOf(BornAt(event.buffer) + 1 + back);
+    buffer.freed = PhaseOf(event.launch);
+  }
+  return true;
+}
+
+// The phase before which the fewest transient bytes are alive.
+bool Iteration::FindOrigin(const Step& step, OpIndex* origin) const {
+  Array<int64_t> change;
+  if (!change.Resize(learned_period_ + 1)) return false;
+  int64_t alive = 0;
+  for (const StepBuffer& buffer : step.buffers) {
+    if (buffer.persistent) continue;
+    const auto bytes = static_cast<int64_t>(buffer.bytes);
+    change[buffer.born + 1] += bytes;
+    change[buffer.freed + 1] -= bytes;
+    if (buffer.born > buffer.freed) alive += bytes;
+  }
+  int64_t least = INT64_MAX;
+  for (OpIndex phase = 0; phase < learned_period_; ++phase) {
+    alive += change[phase];
+    if (alive >= least) continue;
+    least = alive;
+    *origin = phase;
+  }
+  return true;
+}
+
+bool Iteration::AddAccess(OpIndex op, BufferIndex buffer, Step* step) const {
+  StepOp& last = step->ops[op];
+  const auto count = static_cast<uint32_t>(step->accesses.size());
+  if (last.access_count == 0) last.first_access = count;
+  for (uint32_t i = last.first_access; i < count; ++i) {
+    if (step->accesses[i].buffer == buffer) return true;
+  }
+  StepBuffer& used = step->buffers[buffer];
+  if (!used.persistent && (op < used.born || op > used.freed)) {
+    used.persistent = true;  // one of several that overlap: it lives longer than an iteration
+    used.movable = false;
+  }
+  ++last.access_count;
+  return step->accesses.Append({buffer, true, true});
+}
+
+bool Iteration::Describe(Nanoseconds duration, Step* step, Array<uint64_t>* keys,
+                         LaunchNumber* first) const {
+  if (period_ == 0 || learned_period_ != period_) return false;
+  if (event_count_ - learned_events_ > kEvents) return false;  // overwritten since
+  Array<BufferIndex> of_slot;
+  OpIndex origin = 0;
+  if (!step->ops.Resize(learned_period_) || !FindBuffers(step, keys, &of_slot) ||
+      !FindOrigin(*step, &origin)) {
+    return false;
+  }
+  *first = learned_from_ + 1 + origin;
+  const auto turned = [&](OpIndex phase) {
+    return phase >= origin ? phase - origin : phase + learned_period_ - origin;
+  };
+  for (StepBuffer& buffer : step->buffers) {
+    buffer.born = turned(buffer.born);
+    buffer.freed = turned(buffer.freed);
+    if (buffer.persistent || buffer.born <= buffer.freed) continue;
+    buffer.persistent = true;
+    buffer.movable = false;
+  }
+  for (StepOp& op : step->ops) op.duration = duration;
+  for (int half = 0; half < 2; ++half) {
+    for (uint64_t i = learned_events_; i < learned_end_; ++i) {
+      const Event& event = events_[i % kEvents];
+      const OpIndex phase = PhaseOf(event.launch);
+      if (event.is_end || (phase >= origin) != (half == 0)) continue;
+      if (!AddAccess(turned(phase), of_slot[SlotOf(event)], step)) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace tidemark::core

@@ -15,6 +15,7 @@
 #define TIDEMARK_CORE_ITERATION_H_
 
 #include "core/array.h"
+#include "core/step.h"
 #include "core/units.h"
 
 namespace tidemark::core {
@@ -59,6 +60,14 @@ class Iteration {
   // iteration did not use: launches is kNever then, and `*known` is false.
   NextUse Next(const BufferName& buffer, bool* known) const;
 
+  // The learned iteration as the planner wants it: one operation for each launch, all of
+  // `duration`, from a launch on, `*first`, at which the fewest bytes are alive that were born in
+  // the iteration. What is alive then all the same is described as staying and immovable. `keys`
+  // gets the key of each buffer of the step. False: nothing is learned, or out of host memory.
+  bool Describe(Nanoseconds duration, Step* step, Array<uint64_t>* keys, LaunchNumber* first) const;
+  // What `buffer` is called in `keys`: the same in each iteration. Needs Learn() before.
+  uint64_t KeyOf(const BufferName& buffer) const;
+
  private:
   static constexpr int kCandidates = 4;
   static constexpr uint32_t kContexts = 1 << 13;
@@ -84,6 +93,14 @@ class Iteration {
   void Consider(uint32_t period);
   void Choose();
   bool FindLastPeriod(uint64_t* first) const;
+  // Counted from the start of the learned period.
+  OpIndex PhaseOf(LaunchNumber launch) const {
+    return static_cast<OpIndex>((launch - learned_from_ - 1) % learned_period_);
+  }
+  BufferIndex SlotOf(const Event& event) const;
+  bool FindBuffers(Step* step, Array<uint64_t>* keys, Array<BufferIndex>* of_slot) const;
+  bool FindOrigin(const Step& step, OpIndex* origin) const;
+  bool AddAccess(OpIndex op, BufferIndex buffer, Step* step) const;
   uint64_t KeyOf(const BufferName& buffer, LaunchNumber at) const;
   uint64_t YoungKey(const BufferName& buffer) const;
   Role* Find(uint64_t key);
@@ -105,6 +122,8 @@ class Iteration {
   Array<uint32_t> uses_;  // of each role, launches from the start of the learned period * 2,
                           // + 1 for an end
   LaunchNumber learned_from_ = 0;
+  uint64_t learned_events_ = 0;  // the first event of the learned period
+  uint64_t learned_end_ = 0;     // one past the last
   uint32_t learned_period_ = 0;  // 0: nothing was learned
   uint32_t role_mask_ = 0;
 };

@@ -14,6 +14,7 @@
 #include "interpose/chunk_supply.h"
 #include "interpose/futex.h"
 #include "interpose/mover.h"
+#include "interpose/plan_follower.h"
 #include "interpose/pointer_tables.h"
 #include "interpose/session.h"
 #include "interpose/stream_book.h"
@@ -125,7 +126,9 @@ class DeviceMemory {
   bool broken() const { return broken_ || context_broken_; }
   void BreakContext() { context_broken_ = true; }
   bool graphs_allocate = false;  // a graph of the job has allocations among its nodes
-  bool uses_own_pool = false;    // the job's own pool serves its stream-ordered memory
+  // Lets a plan order what leaves and comes back.
+  void EnablePlanner() { follower_.Enable(); }
+  bool uses_own_pool = false;  // the job's own pool serves its stream-ordered memory
   const MoveCounters& move_counters() const { return counters_; }
   // Gives everything back, addresses included; the object is unusable afterwards.
   void ReleaseForTesting();
@@ -171,6 +174,9 @@ class DeviceMemory {
     return {block->tag, block->birth, block->requested};
   }
   void LookAhead();
+  void UpdatePlan();
+  void Foresee(const core::Block* block, core::ChunkIndex chunk, const core::NextUse& next,
+               const PlanAdvice& advice);
   uint64_t Evict(uint64_t count, core::LaunchNumber before);
   uint64_t EvictAhead(uint64_t missing);
   uint64_t Exchange(const core::ChunkIndex* wanted, uint32_t count, uint64_t room,
@@ -212,6 +218,10 @@ class DeviceMemory {
   core::ChunkTable table_;
   core::ArenaAllocator allocator_;
   core::Iteration iteration_;
+  PlanFollower follower_;
+  core::LaunchNumber timed_launch_ = 0;  // launches and time at the last look ahead, for their pace
+  int64_t timed_at_ns_ = 0;
+  uint64_t timed_stall_ns_ = 0;
   Chunk* backing_ = nullptr;
   ChunkHash* hashes_ = nullptr;          // of the chunks on the host, as they left
   core::LaunchNumber looked_ahead_ = 0;  // LookAhead() was done at this launch

@@ -95,6 +95,7 @@ bool StartDevice(ProcessMemory* process, const Options& options, int device) {
   const uint64_t spare = SpareHostBytes();
   memory->SetBudgets(options.budget.Of(memory->total_bytes()),
                      options.host_budget.given ? options.host_budget.Of(2 * spare) : spare);
+  if (options.planner) memory->EnablePlanner();
   process->devices[device] = memory;
   return true;
 }

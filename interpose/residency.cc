@@ -79,6 +79,8 @@ void DeviceMemory::LookAhead() {
   if (looked_ahead_ == launch_ && launch_ != 0) return;
   looked_ahead_ = launch_;
   iteration_.Learn();
+  UpdatePlan();
+  const bool planned = iteration_.period() != 0 && follower_.following(iteration_);
   for (ChunkIndex i = 0; i < table_.high_water(); ++i) table_.HoldBack(i, false);
   table_.ForgetNextUses();
   for (Block* block = allocator_.first(); block != nullptr; block = block->next) {
@@ -90,14 +92,53 @@ void DeviceMemory::LookAhead() {
     if (!known || block->last_use == 0) next.launches = core::Iteration::kNever;
     const bool held_back =
         block->requested < min_size_ || (movable_classes_ >> block->kind & 1) == 0;
+    PlanAdvice advice;
+    if (planned && known) advice = follower_.Advice(iteration_, NameOf(block));
     const ChunkIndex last = core::LastChunkOf(block->offset, block->size);
     for (ChunkIndex i = core::ChunkOf(block->offset); i <= last; ++i) {
       table_.NoteUse(i, block->last_use);
       if (held_back) table_.HoldBack(i, true);
-      if (!foreseen || (next.is_end && table_.state(i) == ChunkState::kHost)) continue;
-      table_.ForeseeUse(i, next.launches + 1);
+      if (foreseen) Foresee(block, i, next, advice);
     }
   }
+}
+
+// What a plan wants away goes first and comes back last, however near its next use; a part of a
+// chunk that it wants here keeps the chunk.
+void DeviceMemory::Foresee(const Block* block, ChunkIndex chunk, const core::NextUse& next,
+                           const PlanAdvice& advice) {
+  const bool host = table_.state(chunk) == ChunkState::kHost;
+  if (next.is_end && host) return;
+  LaunchNumber in = next.launches;
+  if (advice.away) {
+    const Bytes begin = block->offset + advice.offset;
+    const Bytes at = Bytes{chunk} * kChunkBytes;
+    const bool part = at + kChunkBytes > begin && at < begin + advice.bytes;
+    if (part) in = core::Iteration::kNever - 1;
+  }
+  table_.ForeseeUse(chunk, in + 1 == 0 ? in : in + 1);
+}
+
+// The machine as far as it is known here: budgets are policy's, rates the planner's own defaults.
+void DeviceMemory::UpdatePlan() {
+  if (!follower_.enabled()) return;
+  const int64_t now = NowNs();
+  const uint64_t launches = launch_ - timed_launch_;
+  const auto stalled = static_cast<int64_t>(counters_.stall_ns - timed_stall_ns_);
+  int64_t pace = timed_at_ns_ != 0 && launches != 0
+                     ? (now - timed_at_ns_ - stalled) / static_cast<int64_t>(launches)
+                     : 0;
+  if (pace < 1000) pace = 1000;
+  timed_launch_ = launch_;
+  timed_at_ns_ = now;
+  timed_stall_ns_ = counters_.stall_ns;
+  core::Machine machine;
+  machine.device_budget = supply_.budget(Place::kDevice);
+  machine.host_budget = supply_.budget(Place::kHost);
+  // Small buffers share chunks, so that one alone moves nothing, but its neighbours have like
+  // windows.
+  machine.min_bytes = min_size_ > core::kBlockBytes ? min_size_ : core::kBlockBytes;
+  follower_.Update(iteration_, machine, pace);
 }
 
 // Inside a safepoint. Frees up to `count` device chunks into the reserve; returns how many.

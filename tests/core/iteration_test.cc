@@ -4,63 +4,13 @@
 
 #include <gtest/gtest.h>
 
-#include <map>
 #include <memory>
 #include <vector>
 
+#include "tests/core/training_loop.h"
+
 namespace tidemark::core {
 namespace {
-
-// A net of equal layers: weights that stay, activations born in the forward pass and freed in the
-// backward pass, an optimizer over all weights.
-class TrainingLoop {
- public:
-  explicit TrainingLoop(int layers) : layers_(layers) {
-    EXPECT_TRUE(iteration.Init());
-    for (int i = 0; i < layers; ++i) {
-      weights.push_back(New(1000));
-      Launch(90, {weights.back()});  // filled once
-    }
-  }
-
-  void Step() {
-    activations.clear();
-    for (int i = 0; i < layers_; ++i) {
-      activations.push_back(New(500));
-      Launch(1, {weights[Index(i)], activations.back()});
-      Launch(2, {activations.back()});
-    }
-    Launch(3, {activations.back()});
-    for (int i = layers_; i-- > 0;) {
-      Launch(4, {weights[Index(i)], activations[Index(i)]});
-      iteration.Died(activations[Index(i)]);
-    }
-    for (const BufferName& weight : weights) Launch(5, {weight});
-  }
-  int Length() const { return 4 * layers_ + 1; }
-
-  void Launch(uint64_t what, const std::vector<BufferName>& buffers) {
-    iteration.Begin(what);
-    for (const BufferName& buffer : buffers) iteration.Touch(buffer);
-    iteration.End();
-  }
-  BufferName New(Bytes bytes) { return {++ids_, iteration.Birth(), bytes}; }
-  LaunchNumber Next(const BufferName& buffer) {
-    bool known = false;
-    iteration.Learn();
-    const NextUse next = iteration.Next(buffer, &known);
-    return known && !next.is_end ? next.launches : 0;
-  }
-
-  Iteration iteration;
-  std::vector<BufferName> weights;
-  std::vector<BufferName> activations;
-
- private:
-  static size_t Index(int i) { return static_cast<size_t>(i); }
-  int layers_;
-  uint64_t ids_ = 0;
-};
 
 TEST(IterationTest, LearnsTheStepAndNotTheLayer) {
   auto loop = std::make_unique<TrainingLoop>(12);
@@ -111,6 +61,34 @@ TEST(IterationTest, ForgetsWhenTheSequenceChangesAndLearnsTheNewOne) {
   }
   EXPECT_EQ(loop->iteration.period(), static_cast<uint32_t>(loop->Length() + 1));
   EXPECT_EQ(loop->Next(loop->weights[0]), 1u);
+}
+
+TEST(IterationTest, DescribesTheStepForThePlannerFromAPointWhereNothingTransientLives) {
+  auto loop = std::make_unique<TrainingLoop>(6);
+  for (int step = 0; step < 8; ++step) loop->Step();
+  // Learned in the middle of a forward pass.
+  for (size_t i = 0; i < 3; ++i) {
+    const BufferName young = loop->New(500);
+    loop->Launch(1, {loop->weights[i], young});
+    loop->Launch(2, {young});
+  }
+  loop->iteration.Learn();
+  Step step;
+  Array<uint64_t> keys;
+  LaunchNumber first = 0;
+  ASSERT_TRUE(loop->iteration.Describe(1000, &step, &keys, &first));
+  size_t at = 0;
+  EXPECT_EQ(step.Validate(&at), nullptr) << at;
+  EXPECT_EQ(step.ops.size(), static_cast<size_t>(loop->Length()));
+  ASSERT_EQ(step.buffers.size(), 12u);
+  int transient = 0, movable = 0;
+  for (const StepBuffer& buffer : step.buffers) {
+    transient += buffer.persistent ? 0 : 1;
+    movable += buffer.movable ? 1 : 0;
+    EXPECT_EQ(buffer.bytes, buffer.persistent ? 1000u : 500u);
+  }
+  EXPECT_EQ(transient, 6);
+  EXPECT_EQ(movable, 12);
 }
 
 TEST(IterationTest, KnowsNothingOfAStrangerOrARandomSequence) {

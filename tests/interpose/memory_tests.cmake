@@ -15,3 +15,5 @@ endforeach()
 tidemark_test(interpose_session_test SOURCES session_test.cc LINK tidemark_memory LABELS interpose
               ENVIRONMENT "${_path}" "SIMGPU=memory=64MiB,${_simgpu}.3")
 add_dependencies(interpose_session_test simgpu_driver)
+tidemark_test(interpose_plan_follower_test SOURCES plan_follower_test.cc LINK tidemark_memory
+              LABELS interpose)
