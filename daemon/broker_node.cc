@@ -222,7 +222,7 @@ absl::StatusOr<std::vector<std::string>> Broker::ExplainPolicy(uint64_t job_id) 
   sentences.push_back(absl::StrCat("Level ", LevelName(entry.level), ", priority ", entry.priority,
                                    ", guarantee ", ReadableBytes(entry.guarantee_bytes),
                                    ", buffers under ", ReadableBytes(entry.min_size_bytes),
-                                   " never move."));
+                                   " leave last."));
   for (uint32_t device = 0; device < hardware_.devices.size(); ++device) {
     sentences.push_back(ExplainDevice(job_id, job, device));
   }

@@ -21,15 +21,13 @@ std::string Amount(const char* label, uint64_t bytes, const char* meaning) {
 std::string DeviceText(const v1::Device& device) {
   std::string out =
       absl::StrFormat("GPU %d  %s  %s\n", device.index(), device.name(), device.uuid());
-  absl::StrAppend(&out, Amount("leased", device.leased_bytes(), "held by jobs"),
-                  Amount("+ pooled", device.pooled_bytes(), "created and free, ready to lease"),
-                  Amount("+ foreign", device.foreign_bytes(),
-                         device.foreign_measured()
-                             ? "in use outside Tidemark"
-                             : "known to be in use outside Tidemark (no NVML: learned when the "
-                               "driver refuses memory)"),
-                  Amount("+ free", device.free_bytes(), ""),
-                  Amount("= total", device.total_bytes(), ""));
+  absl::StrAppend(
+      &out, Amount("leased", device.leased_bytes(), "held by jobs"),
+      Amount("+ pooled", device.pooled_bytes(), "created and free, ready to lease"),
+      Amount("+ foreign", device.foreign_bytes(),
+             device.foreign_measured() ? "in use outside Tidemark"
+                                       : "in use outside Tidemark, as far as known (no NVML)"),
+      Amount("+ free", device.free_bytes(), ""), Amount("= total", device.total_bytes(), ""));
   return out;
 }
 
@@ -151,13 +149,14 @@ std::string TopText(const v1::GetNodeResponse& node, const v1::GetNodeResponse& 
       const v1::JobDevice& then = found == earlier.end() ? on : *found->second;
       const double stalled =
           seconds <= 0 ? 0 : (on.stall_seconds_total() - then.stall_seconds_total()) / seconds;
-      table.Add({absl::StrCat(job.id()), ShortName(job.name()), absl::StrCat(on.device()),
-                 ShortBytes(on.budget_bytes()), ShortBytes(on.leased_bytes()),
-                 ShortBytes(on.host_resident_bytes()),
-                 Rate(on.moved_out_bytes_total(), then.moved_out_bytes_total(), seconds),
-                 Rate(on.moved_in_bytes_total(), then.moved_in_bytes_total(), seconds),
-                 absl::StrFormat("%.0f%%", std::clamp(stalled, 0.0, 1.0) * 100),
-                 absl::StrCat(on.launches_total())});
+      table.Add(
+          {absl::StrCat(job.id()), ShortName(job.name()), absl::StrCat(on.device()),
+           ShortBytes(on.budget_bytes()), ShortBytes(on.leased_bytes()),
+           ShortBytes(on.host_resident_bytes()),
+           Rate(on.moved_out_bytes_total(), then.moved_out_bytes_total(), seconds),
+           Rate(on.moved_in_bytes_total(), then.moved_in_bytes_total(), seconds),
+           seconds <= 0 ? "-" : absl::StrFormat("%.0f%%", std::clamp(stalled, 0.0, 1.0) * 100),
+           absl::StrCat(on.launches_total())});
     }
   }
   absl::StrAppend(&out, "\n", table.empty() ? "no jobs are attached\n" : table.str());

@@ -1,20 +1,67 @@
 // `tidemark completion SHELL`: a completion script made from the table of verbs. Threads: one.
 
 #include <algorithm>
+#include <map>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
 #include "client/cli/verb.h"
 
 namespace tidemark::client {
 namespace {
 
+std::vector<Flag> AllFlags(const Verb& verb) {
+  std::vector<Flag> flags = verb.flags;
+  flags.insert(flags.end(), GlobalFlags().begin(), GlobalFlags().end());
+  return flags;
+}
+
 std::string FlagWords(const Verb& verb) {
-  std::vector<std::string> words;
-  for (const Flag& flag : verb.flags) words.push_back(flag.name);
-  for (const Flag& flag : GlobalFlags()) words.push_back(flag.name);
-  return absl::StrJoin(words, " ");
+  return absl::StrJoin(AllFlags(verb), " ",
+                       [](std::string* out, const Flag& flag) { out->append(flag.name); });
+}
+
+// The values of "text|json"; none for a placeholder in capitals.
+std::vector<std::string> ValuesOf(const Flag& flag) {
+  const std::string placeholder = flag.placeholder;
+  if (placeholder.find('|') == std::string::npos) return {};
+  std::vector<std::string> values = absl::StrSplit(placeholder, '|');
+  const bool closed = std::all_of(values.begin(), values.end(), [](const std::string& value) {
+    return !value.empty() && absl::ascii_islower(static_cast<unsigned char>(value[0]));
+  });
+  return closed ? values : std::vector<std::string>();
+}
+
+// Values of every flag that has a closed set of them, by flag.
+std::map<std::string, std::string> FlagValues() {
+  std::map<std::string, std::string> values;
+  for (const Verb* verb : Verbs()) {
+    for (const Flag& flag : AllFlags(*verb)) {
+      const std::vector<std::string> of_flag = ValuesOf(flag);
+      if (!of_flag.empty()) values[flag.name] = absl::StrJoin(of_flag, " ");
+    }
+  }
+  return values;
+}
+
+bool TakesJob(const Verb& verb) { return absl::StrContains(verb.arguments, "JOB"); }
+
+std::string VerbWords();
+
+// The fixed words among a verb's arguments: "get | set NAME" gives get and set.
+std::string ArgumentWords(const Verb& verb) {
+  if (absl::StrContains(verb.arguments, "VERB")) return VerbWords();
+  std::vector<std::string> fixed;
+  for (absl::string_view way : absl::StrSplit(verb.arguments, '|', absl::SkipWhitespace())) {
+    const std::vector<std::string> words = absl::StrSplit(way, ' ', absl::SkipEmpty());
+    if (absl::ascii_islower(static_cast<unsigned char>(words[0][0]))) fixed.push_back(words[0]);
+  }
+  return absl::StrJoin(fixed, " ");
 }
 
 std::string VerbWords() {
@@ -30,22 +77,28 @@ std::string Unquoted(const char* text) {
   return out;
 }
 
+// Names of the attached jobs, asked for when they are needed.
+constexpr char kJobNames[] = "$(tidemark jobs 2>/dev/null | awk 'NR > 1 { print $2 }')";
+
 std::string Bash() {
   std::string out =
       "_tidemark() {\n"
-      "  local word=${COMP_WORDS[COMP_CWORD]} i\n"
+      "  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words= i\n"
       "  for ((i = 1; i < COMP_CWORD; i++)); do\n"
       "    if [[ ${COMP_WORDS[i]} == -- ]]; then COMPREPLY=(); return; fi\n"
       "  done\n"
-      "  case ${COMP_WORDS[1]} in\n";
-  for (const Verb* verb : Verbs()) {
-    absl::StrAppendFormat(&out,
-                          "    %s) [ \"$COMP_CWORD\" -gt 1 ] && COMPREPLY=($(compgen -W '%s' -- "
-                          "\"$word\")) && return ;;\n",
-                          verb->name, FlagWords(*verb));
+      "  case $before in\n";
+  for (const auto& [flag, values] : FlagValues()) {
+    absl::StrAppendFormat(&out, "    %s) words='%s' ;;\n", flag, values);
   }
-  absl::StrAppend(&out, "  esac\n  [ \"$COMP_CWORD\" -eq 1 ] && COMPREPLY=($(compgen -W '",
-                  VerbWords(), "' -- \"$word\"))\n}\ncomplete -o default -F _tidemark tidemark\n");
+  absl::StrAppend(&out, "  esac\n  [ -n \"$words\" ] || case ${COMP_WORDS[1]} in\n");
+  for (const Verb* verb : Verbs()) {
+    absl::StrAppendFormat(&out, "    %s) words=\"%s %s%s\" ;;\n", verb->name, ArgumentWords(*verb),
+                          FlagWords(*verb), TakesJob(*verb) ? absl::StrCat(" ", kJobNames) : "");
+  }
+  absl::StrAppend(&out, "  esac\n  [ \"$COMP_CWORD\" -ne 1 ] || words='", VerbWords(),
+                  "'\n  COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n}\n"
+                  "complete -o default -F _tidemark tidemark\n");
   return out;
 }
 
@@ -54,9 +107,16 @@ std::string Zsh() {
       "#compdef tidemark\n_tidemark() {\n  if (( CURRENT == 2 )); then\n    local verbs=(";
   for (const Verb* verb : Verbs())
     absl::StrAppendFormat(&out, "\n      '%s:%s'", verb->name, Unquoted(verb->summary));
-  absl::StrAppend(&out, ")\n    _describe verb verbs\n    return\n  fi\n  case ${words[2]} in\n");
+  absl::StrAppend(&out, ")\n    _describe verb verbs\n    return\n  fi\n");
+  absl::StrAppend(&out, "  case ${words[CURRENT-1]} in\n");
+  for (const auto& [flag, values] : FlagValues()) {
+    absl::StrAppendFormat(&out, "    %s) compadd -- %s; return ;;\n", flag, values);
+  }
+  absl::StrAppend(&out, "  esac\n  case ${words[2]} in\n");
   for (const Verb* verb : Verbs()) {
-    absl::StrAppendFormat(&out, "    %s) compadd -- %s; _files ;;\n", verb->name, FlagWords(*verb));
+    absl::StrAppendFormat(&out, "    %s) compadd -- %s %s%s; _files ;;\n", verb->name,
+                          ArgumentWords(*verb), FlagWords(*verb),
+                          TakesJob(*verb) ? absl::StrCat(" ", kJobNames) : "");
   }
   absl::StrAppend(&out, "  esac\n}\ncompdef _tidemark tidemark\n");
   return out;
@@ -67,11 +127,21 @@ std::string Fish() {
   for (const Verb* verb : Verbs()) {
     absl::StrAppendFormat(&out, "complete -c tidemark -n __fish_use_subcommand -a %s -d '%s'\n",
                           verb->name, Unquoted(verb->summary));
-    for (const Flag& flag : verb->flags) {
+    for (const Flag& flag : AllFlags(*verb)) {
+      const std::string values = absl::StrJoin(ValuesOf(flag), " ");
       absl::StrAppendFormat(
-          &out, "complete -c tidemark -n '__fish_seen_subcommand_from %s' -l %s -d '%s'\n",
-          verb->name, flag.name + 2, Unquoted(flag.help));
+          &out, "complete -c tidemark -n '__fish_seen_subcommand_from %s' -l %s%s -d '%s'\n",
+          verb->name, flag.name + 2, values.empty() ? "" : absl::StrCat(" -xa '", values, "'"),
+          Unquoted(flag.help));
     }
+    const std::string jobs = TakesJob(*verb) ? "(tidemark jobs 2>/dev/null | tail -n +2 | "
+                                               "string replace -rf \"^ *\\S+ +(\\S+).*\" \"\\$1\")"
+                                             : "";
+    const std::string words = absl::StrCat(ArgumentWords(*verb), " ", jobs);
+    if (words == " ") continue;
+    absl::StrAppendFormat(&out,
+                          "complete -c tidemark -n '__fish_seen_subcommand_from %s' -a '%s'\n",
+                          verb->name, words);
   }
   return out;
 }

@@ -125,7 +125,7 @@ struct Field {
 
 const std::vector<Field>& Fields() {
   static const auto* fields = new std::vector<Field>{
-      {{"--level", Takes::kValue, "LEVEL", "", "set: off, normal or aggressive"}, PutLevel},
+      {{"--level", Takes::kValue, "off|normal|aggressive", "", "set: how much may move"}, PutLevel},
       {{"--device-budget", Takes::kValue, "BYTES", "",
         "set: device memory a job may hold; 0: fair share"},
        PutBytes<&v1::PolicyEntry::set_device_budget_bytes>},
@@ -136,7 +136,7 @@ const std::vector<Field>& Fields() {
        PutBytes<&v1::PolicyEntry::set_guarantee_bytes>},
       {{"--priority", Takes::kValue, "N", "", "set: -100 to 100; higher wins what is left over"},
        PutPriority},
-      {{"--min-size", Takes::kValue, "BYTES", "", "set: smaller buffers never move"},
+      {{"--min-size", Takes::kValue, "BYTES", "", "set: smaller buffers leave last"},
        PutBytes<&v1::PolicyEntry::set_min_size_bytes>},
       {{"--max-slowdown", Takes::kValue, "PERCENT", "", "set: how much slower a job may become"},
        PutSlowdown},

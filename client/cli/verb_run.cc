@@ -149,7 +149,8 @@ int RunJob(const Invocation& call) {
       Complain(wrong, kFailed);
   }
   const int status = Wait(child);
-  const char* next = status == 0 && attached ? "tidemark events" : "tidemark doctor";
+  const bool by_itself = status != 0 && status <= 128;  // not ended by a signal from outside
+  const char* next = attached && !by_itself ? "tidemark events" : "tidemark doctor";
   absl::FPrintF(stderr, "tidemark: %s (pid %d) ended with %d; next: %s\n", call.arguments[0], child,
                 status, next);
   return status;

@@ -206,6 +206,33 @@ TEST(CommandLine, CompletionKnowsEveryVerb) {
   }
 }
 
+// What bash offers after `words`, the last of which is being typed.
+std::string Offered(const std::string& words) {
+  const std::string script = Call({"completion", "bash"}).out;
+  const std::string program = script +
+                              "\ntidemark() { printf 'JOB NAME\\n1 train\\n2 other\\n'; }\n" +
+                              "COMP_WORDS=(tidemark " + words +
+                              "); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _tidemark; "
+                              "echo \"${COMPREPLY[*]}\"";
+  setenv("COMPLETION", program.c_str(), 1);
+  FILE* shell = popen("bash -c \"$COMPLETION\"", "r");
+  char text[4096] = {};
+  const size_t length = fread(text, 1, sizeof(text) - 1, shell);
+  EXPECT_EQ(pclose(shell), 0);
+  return std::string(text, length);
+}
+
+TEST(CommandLine, BashCompletesVerbsFlagsValuesAndJobs) {
+  EXPECT_EQ(Offered("sta"), "status\n");
+  EXPECT_EQ(Offered("map tr"), "train\n");
+  EXPECT_THAT(Offered("policy ''"), StartsWith("get set apply explain --level"));
+  EXPECT_EQ(Offered("policy set x --level a"), "aggressive\n");
+  EXPECT_EQ(Offered("status --format ''"), "text json\n");
+  EXPECT_EQ(Offered("completion ''").substr(0, 14), "bash zsh fish ");
+  EXPECT_EQ(Offered("run --bud"), "--budget\n");
+  EXPECT_EQ(Offered("run -- --bud"), "\n") << "the job's own words";
+}
+
 std::string Report(const Facts& facts) {
   std::string out;
   for (const Finding& finding : Examine(facts)) {

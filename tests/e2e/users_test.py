@@ -124,7 +124,7 @@ class Users(unittest.TestCase):
         self.assertIn(f'"pid": {pid}', self.call(ALICE, "tidemark", "jobs", "--format=json")[1])
         os.kill(pid, signal.SIGKILL)
         _, err = job.communicate(timeout=20)
-        self.assertIn(f"(pid {pid}) ended with 137; next: tidemark doctor", err)
+        self.assertIn(f"(pid {pid}) ended with 137; next: tidemark events", err)
 
     def test_roots_daemon_serves_the_users_it_allows_and_tells_the_others_why_not(self):
         socket, admin = self.start_root_daemon("--allow_uids", str(ALICE))
