@@ -77,12 +77,13 @@ Replayed Replay(const replay::Trace& trace, const PolicyKind& kind, Bytes capaci
   return Run(trace, kind, capacity).Play(peak_event);
 }
 
+Bytes SearchStep(Bytes requested) { return std::max(kResolution, requested / kResolutionShare); }
+
 Bytes MinimumCapacity(const replay::Trace& trace, const PolicyKind& kind, Bytes requested,
                       Bytes enough) {
   if (!Replay(trace, kind, enough, 0).completed) return 0;
   Bytes fails = requested == 0 ? 0 : requested - 1;
-  const Bytes resolution = std::max(kResolution, requested / kResolutionShare);
-  while (enough - fails > resolution) {
+  while (enough - fails > SearchStep(requested)) {
     const Bytes middle = fails + (enough - fails) / 2;
     if (Replay(trace, kind, middle, 0).completed) {
       enough = middle;

@@ -20,7 +20,10 @@ struct Replayed {
 Replayed Replay(const replay::Trace& trace, const PolicyKind& kind, Bytes capacity,
                 size_t peak_event);
 
-// The smallest capacity at which the trace completes, to within 2 MiB or 1/4000, found by halving
+// How closely a capacity is found: 2 MiB, or 1/4000 where that is more.
+Bytes SearchStep(Bytes requested);
+
+// The smallest capacity at which the trace completes, to within SearchStep, found by halving
 // between `requested` (below it nothing completes) and `enough`. Allocators are not monotonic in
 // their capacity: a smaller one may complete by luck, and is then not found. 0: not even at
 // `enough`.
