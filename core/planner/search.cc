@@ -1,7 +1,6 @@
 #include "core/planner/search.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "core/bounds.h"
@@ -30,9 +29,16 @@ constexpr Recipe kRecipes[] = {
 constexpr uint64_t kBoundWork = 200'000;  // operations times what opens or closes
 // Times closer than this share of the ideal time are equal, and less traffic wins.
 constexpr double kSameTime = 1e-5;
+constexpr double kSquareRoot2 = 1.4142135623730951;
 
-// The largest power of the square root of 2 up to `rate`.
-double SharedRate(double rate) { return std::exp2(std::floor(std::log2(rate) * 2) / 2); }
+// The largest power of the square root of 2 up to `rate`, above 0. By hand, since the preloaded
+// library must not need libm.
+double SharedRate(double rate) {
+  double power = 1;
+  while (power * 2 <= rate) power *= 2;
+  while (power > rate) power /= 2;
+  return power * kSquareRoot2 <= rate ? power * kSquareRoot2 : power;
+}
 
 }  // namespace
 
