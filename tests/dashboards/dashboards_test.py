@@ -68,6 +68,37 @@ class Dashboards(unittest.TestCase):
                 for target in panel["targets"]:
                     self.assertEqual(target["datasource"]["uid"], "${datasource}", where)
 
+    # No Grafana can be had from Debian or PyPI to render them: what follows is what it needs to.
+    def test_panels_have_the_parts_that_grafana_draws(self):
+        units = {"bytes", "percentunit", "dateTimeAsIso", "short", "ops", "Bps", "s"}
+        for name, dashboard in self.dashboards.items():
+            self.assertGreaterEqual(dashboard["schemaVersion"], 36, name)
+            self.assertRegex(dashboard["uid"], r"^[a-zA-Z0-9_-]{1,40}$")
+            ids = [panel["id"] for panel in dashboard["panels"]]
+            self.assertEqual(len(ids), len(set(ids)), name)
+            for panel in panels(dashboard):
+                where = f"{name}: {panel['title']}"
+                self.assertIn(panel["type"], {"timeseries", "stat", "gauge", "table", "bargauge"}, where)
+                self.assertIn(panel["fieldConfig"]["defaults"]["unit"], units, where)
+                self.assertIsInstance(panel["fieldConfig"]["overrides"], list, where)
+                references = [target["refId"] for target in panel["targets"]]
+                self.assertEqual(len(references), len(set(references)), where)
+                for target in panel["targets"]:
+                    self.assertEqual(target["datasource"]["type"], "prometheus", where)
+                    self.assertLessEqual(set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])),
+                                         {"gpu", "job", "state", "instance", "direction", "place"}, where)
+
+    def test_no_two_panels_lie_on_each_other(self):
+        for name, dashboard in self.dashboards.items():
+            taken = {}
+            for panel in dashboard["panels"]:
+                at = panel["gridPos"]
+                self.assertLessEqual(at["x"] + at["w"], 24, f"{name}: {panel['title']}")
+                for cell in ((x, y) for x in range(at["x"], at["x"] + at["w"])
+                             for y in range(at["y"], at["y"] + at["h"])):
+                    self.assertNotIn(cell, taken, f"{name}: {panel['title']} lies on {taken.get(cell)}")
+                    taken[cell] = panel["title"]
+
     def test_queries_name_only_families_that_exist(self):
         for name, dashboard in self.dashboards.items():
             for panel, query in queries(dashboard):
