@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Jobs and daemons that die: nothing is lost, nothing stays behind."""
 
+import contextlib
+import os
 import random
 import signal
 import unittest
@@ -16,33 +18,17 @@ class JobDies(StackCase):
             job = self.stack.start_job(tiny(self.stack), budget=budget_of(40), name="victim")
             for _ in range(rng.randrange(1, 4)):
                 self.stack.read_line(job)
-            # `tidemark run` passes the signal's fate on; the job itself is its child or itself.
-            self.kill_tree(job)
+            self.kill_both(job)
             self.wait_until(lambda: not self.leased(), 20)
 
-    def kill_tree(self, job):
-        pid = self.stack.metric("tidemark_up")  # the daemon answers before and after
-        self.assertEqual(pid, 1.0)
-        for child in self.children(job.pid):
-            self.signal(child)
+    def kill_both(self, job):
+        """The job itself, and the `tidemark run` that waits for it."""
+        self.assertEqual(self.stack.metric("tidemark_up"), 1.0)  # the daemon answers before and after
+        self.wait_until(job.pid_file.exists, 20)
+        with contextlib.suppress(ProcessLookupError):  # it may have come to its end
+            os.kill(int(job.pid_file.read_text()), signal.SIGKILL)
         job.kill()
         job.communicate()
-
-    @staticmethod
-    def children(pid):
-        try:
-            with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as listing:
-                return [int(child) for child in listing.read().split()]
-        except FileNotFoundError:
-            return []
-
-    @staticmethod
-    def signal(pid):
-        import os
-        try:
-            os.kill(pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
 
     def leased(self):
         """the pool to be whole again"""

@@ -115,8 +115,10 @@ class Stack:
         report = self.directory / f"report.{self.reports}"
         spec = ",".join(filter(None, [spec, f"report={report}"]))
         argv = list(command)
+        pid_file = self.directory / f"pid.{self.reports}"
         if not bare:
-            wrapper = [self.binary("tidemark"), "run", "--simgpu", "--socket", str(self.socket)]
+            wrapper = [self.binary("tidemark"), "run", "--simgpu", "--socket", str(self.socket),
+                       "--pid-file", str(pid_file)]
             if budget:
                 wrapper += ["--budget", str(budget)]
             if name:
@@ -125,6 +127,7 @@ class Stack:
         process = subprocess.Popen(argv, env=self.environment(spec, **env), stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True)
         process.report = report
+        process.pid_file = pid_file
         process.heard = ""
         return process
 
