@@ -40,7 +40,8 @@ std::string* Target(const std::string& option, Arguments* out) {
 // -1: go on; otherwise the exit status.
 int Parse(int argc, char** argv, Arguments* out) {
   const char* folder = std::getenv("TIDEMARK_TRACES");
-  out->folder = folder != nullptr ? folder : "../shared/traces";
+  const bool named = folder != nullptr && folder[0] != '\0';
+  out->folder = named ? folder : "../shared/traces";
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
     if (argument == "--help" || argument == "-h") {
