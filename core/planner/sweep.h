@@ -81,8 +81,18 @@ class Sweep {
   [[nodiscard]] bool StartState();
 
   Result Boundary(uint32_t now);
+  Bytes MissingAt(OpIndex i) const;         // of what operation i uses, on the host
+  uint32_t LastReturning(OpIndex i) const;  // copy in that operation i waits for; kNone
   Result MakeRoom(uint32_t now, Bytes needed);
   Result EvictOne(uint32_t now);
+  struct Victims {  // pieces, kNone where there is none
+    uint32_t done = kNone;
+    uint32_t pending = kNone;
+    uint32_t staying = kNone;
+  };
+  [[nodiscard]] bool FindCopied(uint32_t now, Victims* found);
+  [[nodiscard]] bool CopyOutNow(uint32_t now, uint32_t* victim);
+  [[nodiscard]] bool PutBack(Array<Entry>* heap);  // what was set aside
   [[nodiscard]] bool FetchMissing(uint32_t now);
   [[nodiscard]] bool Prefetch(uint32_t now, double horizon);
   [[nodiscard]] bool CopyOutAhead(uint32_t now, double horizon);
