@@ -8,7 +8,7 @@
 // more in remaps than it saves in time.
 //
 // A buffer starts on a chunk where that is nearly free: its size is whole chunks, or its rounding
-// fits in an allowance of 1/1024 of the highest demand so far. The others lie on a 512 B grid, so
+// fits in an allowance of 1/4096 of the highest demand so far. The others lie on a 512 B grid, so
 // that neighbours share boundary chunks.
 //
 // The allocator maps nothing. Allocate() only uses mapped chunks; when it finds no place,

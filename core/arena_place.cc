@@ -15,7 +15,7 @@ constexpr int kFenceSearch = 8;  // further holes looked at to avoid waiting for
 constexpr int kHoleSearch = 4;   // holes among which the shortest is sought
 constexpr Bytes kTightBelow = 16 * kMiB;
 constexpr int kSlabSearch = 8;      // runs of one length among which the fullest slab is sought
-constexpr Bytes kAllowance = 1024;  // rounding to chunks may cost one part in so many of the demand
+constexpr Bytes kAllowance = 4096;  // rounding to chunks may cost one part in so many of the demand
 
 }  // namespace
 
