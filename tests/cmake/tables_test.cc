@@ -70,7 +70,8 @@ TEST(Seam, HookedNamesAreDeclaredAndEveryNameHasASlot) {
             "HOOKED 3 cuInit\nFORWARD 4 cuMemFree_v2\n");
   EXPECT_NE(seam.calls.find("enum : unsigned { kSlot_cuInit = 3 };"), std::string::npos);
   EXPECT_EQ(seam.calls.find("cuMemFree"), std::string::npos);
-  EXPECT_NE(seam.exports.find("    cudaMalloc;\n    tidemark_hooks_v1;\n  local: *;"), std::string::npos);
+  EXPECT_NE(seam.exports.find("    cudaMalloc;\n    tidemark_hooks_v1;\n  local: *;"),
+            std::string::npos);
 }
 
 TEST(Seam, AHookOfAnUnknownFunctionIsRefusedByName) {
