@@ -35,11 +35,13 @@ std::string Within(const Net& net, const core::Machine& machine, const core::Pla
 
 void PrintModes(const std::vector<Net>& nets) {
   std::printf(
-      "\nTable 4: modes at %.0f GB/s: peak in %% of the live peak / slowdown in %%\nnormal: not "
-      "slower; "
-      "5 %%: at most 5 %% slower; aggressive: the smallest budget that has a plan\n"
-      "%-21s %16s %9s %16s %9s %16s %9s\n",
-      kGbPerS, "net", "normal", "plan ms", "5 %", "plan ms", "aggressive", "plan ms");
+      "\nTable 4: modes at %.0f GB/s: peak in %% of the live peak / slowdown in %%\n0, 0.5 and 5 "
+      "%%: the "
+      "smallest peak that is at most so much slower (each safepoint counts); aggressive:\nthe "
+      "smallest "
+      "budget that has a plan\n%-21s %15s %8s %15s %8s %15s %8s %15s %8s\n",
+      kGbPerS, "net", "0 %", "plan ms", "0.5 %", "plan ms", "5 %", "plan ms", "aggressive",
+      "plan ms");
   for (const Net& net : nets) {
     std::fprintf(stderr, "planner: table 4, %s\n", net.named.name.c_str());
     core::Machine machine = MachineWith(core::kNoLimit, kGbPerS);
