@@ -181,7 +181,6 @@ class DeviceMemory {
   uint64_t EvictAhead(uint64_t missing);
   uint64_t Exchange(const core::ChunkIndex* wanted, uint32_t count, uint64_t room,
                     core::LaunchNumber before, bool evict);
-  uint32_t AddForeseen(core::ChunkIndex* list, uint32_t count, core::LaunchNumber before);
   uint64_t MoveAll(Shift* list, int count);
   void SwapRun(Shift* run, int count);
   bool SwapBack(const Shift& shift);

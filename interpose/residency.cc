@@ -304,13 +304,7 @@ void DeviceMemory::MakeResident(Block* const* blocks, int count, LaunchNumber la
   const int64_t started = NowNs();
   {
     Safepoint safepoint(this);
-    if (safepoint.reached()) {
-      const uint32_t all = AddForeseen(list, wanted, launch);
-      Exchange(list, all, 0, launch, true);
-      for (uint32_t i = wanted; i < all; ++i) {
-        counters_.prefetched += table_.state(list[i]) == ChunkState::kDevice;
-      }
-    }
+    if (safepoint.reached()) Exchange(list, wanted, 0, launch, true);
   }
   uint32_t returned = 0;
   for (uint32_t i = 0; i < wanted; ++i) returned += table_.state(list[i]) == ChunkState::kDevice;
@@ -330,47 +324,6 @@ bool DeviceMemory::CanReturn(LaunchNumber launch) {
   LookAhead();
   const bool host = supply_.reserve(Place::kHost) != 0 || supply_.HasRoom(Place::kHost);
   return host && table_.Victim(launch) != table_.size();
-}
-
-// Appends to `list` the host chunks that are used next, as long as each is wanted before what would
-// leave for it: since the safepoint is there, they cost no further one.
-uint32_t DeviceMemory::AddForeseen(ChunkIndex* list, uint32_t count, LaunchNumber before) {
-  LookAhead();
-  if (iteration_.period() == 0) return count;
-  const uint64_t quarter = supply_.budget_chunks(Place::kDevice) / 4;
-  const uint32_t most = quarter < kMostMoves - count ? static_cast<uint32_t>(quarter) : 0;
-  ChunkIndex soonest[kMostMoves];
-  uint32_t found = 0;
-  const auto sooner = [this](ChunkIndex a, ChunkIndex b) {
-    const LaunchNumber x = table_.next_use(a), y = table_.next_use(b);
-    return x != y ? x < y : a < b;
-  };
-  for (ChunkIndex i = 0; i < table_.high_water(); ++i) {
-    if (table_.state(i) != ChunkState::kHost || table_.live(i) == 0) continue;
-    if (table_.next_use(i) == core::ChunkTable::kNotForeseen) continue;
-    bool listed = false;
-    for (uint32_t k = 0; k < count && !listed; ++k) listed = list[k] == i;
-    if (listed) continue;
-    if (found == kMostMoves) break;
-    soonest[found++] = i;
-  }
-  std::sort(soonest, soonest + found, sooner);
-  // What can be had without a victim: the reserve, room in the budget, free chunks.
-  uint64_t spare = supply_.reserve(Place::kDevice) + supply_.room(Place::kDevice) + FreeChunks();
-  spare = spare > count ? spare - count : 0;
-  ChunkIndex victims[kMostMoves];
-  const uint32_t victim_count = table_.Victims(before, victims, kMostMoves);
-  uint32_t victim = count;  // the first ones leave for what the launch lacks
-  for (uint32_t i = 0; i < found && i < most; ++i) {
-    if (spare != 0) {
-      --spare;
-    } else if (victim >= victim_count ||
-               table_.next_use(victims[victim++]) <= table_.next_use(soonest[i])) {
-      break;
-    }
-    list[count++] = soonest[i];
-  }
-  return count;
 }
 
 bool DeviceMemory::MakeRoom(Bytes bytes) {
