@@ -24,7 +24,7 @@ int main(void) {
   expect(offsetof(struct tm_wire_share, offset_bytes), 64, "share.offset_bytes");
   expect(offsetof(struct tm_wire_policy_page, sequence), 8, "policy_page.sequence");
   expect(sizeof(struct tm_wire_policy_page), 64 + 16 * 16, "policy_page");
-  expect(sizeof(struct tm_wire_counters_device), 26 * 8, "counters_device");
-  expect(sizeof(struct tm_wire_counters_page), 40 + 16 * 26 * 8, "counters_page");
+  expect(sizeof(struct tm_wire_counters_device), 28 * 8, "counters_device");
+  expect(sizeof(struct tm_wire_counters_page), 40 + 16 * 28 * 8, "counters_page");
   return failures == 0 ? 0 : 1;
 }
