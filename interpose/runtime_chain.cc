@@ -13,25 +13,30 @@
 namespace tidemark::interpose {
 namespace {
 
-// Answers by call site; call sites are few, and dladdr takes the loader's lock. Filled once, never
-// changed: a site whose place is taken is simply looked up each time.
+// Answers by call site and function; call sites are few, and dladdr takes the loader's lock. Filled
+// once, never changed: a pair whose place is taken is simply looked up each time. A place tells
+// both apart, since any mix of the two can be that of another pair.
 struct Site {
-  std::atomic<uintptr_t> key{0};
-  std::atomic<void*> function{nullptr};
+  std::atomic<bool> taken{false};
+  std::atomic<const void*> address{nullptr};  // stored last
+  const char* name = nullptr;
+  void* function = nullptr;
 };
 constexpr size_t kSites = 1024;  // power of two
 Site sites[kSites];
 
-size_t PlaceOf(uintptr_t key) {
-  return static_cast<size_t>((key * UINT64_C(0x9e3779b97f4a7c15)) >> 54) & (kSites - 1);
+// A name stands for itself by its address: it is a literal of the one hook that asks.
+Site& PlaceOf(const void* address, const char* name) {
+  const uint64_t mixed = reinterpret_cast<uintptr_t>(address) ^ reinterpret_cast<uintptr_t>(name);
+  return sites[(mixed * UINT64_C(0x9e3779b97f4a7c15) >> 54) & (kSites - 1)];
 }
 
-void Keep(uintptr_t key, void* function) {
-  Site& site = sites[PlaceOf(key)];
-  void* empty = nullptr;
-  if (site.function.compare_exchange_strong(empty, function)) {
-    site.key.store(key, std::memory_order_release);
-  }
+void Keep(const void* address, const char* name, void* function) {
+  Site& site = PlaceOf(address, name);
+  if (site.taken.exchange(true, std::memory_order_relaxed)) return;
+  site.name = name;
+  site.function = function;
+  site.address.store(address, std::memory_order_release);
 }
 
 // The library stays open: its function's address is kept.
@@ -56,17 +61,15 @@ void* FromCallersLibraries(const char* name, void* own, const void* return_addre
 }  // namespace
 
 void* NextRuntimeFunction(const char* name, void* own, const void* return_address) {
-  // One key for site and function: a return address follows a call of one function only.
-  uintptr_t key = reinterpret_cast<uintptr_t>(return_address) ^ reinterpret_cast<uintptr_t>(own);
-  const Site& site = sites[PlaceOf(key)];
-  if (site.key.load(std::memory_order_acquire) == key) {
-    return site.function.load(std::memory_order_relaxed);
+  const Site& site = PlaceOf(return_address, name);
+  if (site.address.load(std::memory_order_acquire) == return_address && site.name == name) {
+    return site.function;
   }
   void* function = dlsym(RTLD_NEXT, name);
   if (function == nullptr || function == own) {
     function = FromCallersLibraries(name, own, return_address);
   }
-  if (function != nullptr) Keep(key, function);
+  if (function != nullptr) Keep(return_address, name, function);
   return function;
 }
 

@@ -9,7 +9,8 @@
 
 namespace tidemark::interpose {
 
-// The function `name` that a caller at `return_address` would have reached without us, or null.
+// The function `name`, a literal, that a caller at `return_address` would have reached without us,
+// or null. `own` is ours of that name, null when we define none.
 void* NextRuntimeFunction(const char* name, void* own, const void* return_address);
 
 }  // namespace tidemark::interpose

@@ -17,3 +17,7 @@ tidemark_test(interpose_session_test SOURCES session_test.cc LINK tidemark_memor
 add_dependencies(interpose_session_test simgpu_driver)
 tidemark_test(interpose_plan_follower_test SOURCES plan_follower_test.cc LINK tidemark_memory
               LABELS interpose)
+# A file of the hooks, alone.
+tidemark_test(interpose_runtime_chain_test
+              SOURCES runtime_chain_test.cc "${PROJECT_SOURCE_DIR}/interpose/runtime_chain.cc"
+              LINK ${CMAKE_DL_LIBS} LABELS interpose)
