@@ -1,7 +1,7 @@
 #include "core/bounds/window_bound.h"
 
 #include <algorithm>
-#include <cmath>
+#include <bit>
 
 namespace tidemark::core {
 namespace {
@@ -12,10 +12,11 @@ constexpr size_t kFewestCuts = 8;
 constexpr size_t kMostChainSteps = 5'000'000;  // of all cuts together
 constexpr uint32_t kRefinedCuts = 8;
 
-// The largest float that is not above `value`.
+// The largest float that is not above `value`, 0 or more. By its bits, which go up with the number:
+// the preloaded library must not need libm.
 float Down(double value) {
   const auto rounded = static_cast<float>(value);
-  return rounded <= value ? rounded : std::nextafterf(rounded, -1.0F);
+  return rounded <= value ? rounded : std::bit_cast<float>(std::bit_cast<uint32_t>(rounded) - 1);
 }
 
 }  // namespace

@@ -9,6 +9,13 @@ namespace {
 constexpr uint32_t kMostIterations = 8;
 constexpr double kSteadyNs = 0.5;
 
+// To the nearest, halves up; `time` is 0 or more. By hand, since the preloaded library must not
+// need libm.
+Nanoseconds Rounded(double time) {
+  const auto whole = static_cast<Nanoseconds>(time);
+  return time - static_cast<double>(whole) >= 0.5 ? whole + 1 : whole;
+}
+
 }  // namespace
 
 bool Evaluator::Group(OpIndex Move::*when, ByOp* group) {
@@ -55,9 +62,9 @@ Evaluator::Result Evaluator::Run(const Timeline& timeline, const Machine& machin
     if (k >= 1 && std::fabs(time - last) < kSteadyNs) break;
     last = time;
   }
-  plan->step_time = std::llround(time);
+  plan->step_time = Rounded(time);
   plan->ideal_time = timeline.ideal();
-  plan->stall_time = std::llround(stall_);
+  plan->stall_time = Rounded(stall_);
   return CountBytes(timeline, plan) ? Result::kDone : Result::kNoMemory;
 }
 
