@@ -161,13 +161,10 @@ int Devices(tm_hints_device* out, uint64_t room, uint64_t* count) {
   ProcessMemory* process = GetProcessMemory();
   if (process == nullptr || !guard.entered()) return TM_HINTS_INACTIVE;
   *count = 0;
-  for (int i = 0; i < process->device_count; ++i) {
-    DeviceMemory* memory = process->devices[i];
-    if (memory == nullptr) continue;
-    MutexLock lock(&memory->mutex);
+  process->EachDevice([&](DeviceMemory* memory) {
     if (*count < room) Fill(memory, process->session, &out[*count]);
     ++*count;
-  }
+  });
   return TM_HINTS_DONE;
 }
 
@@ -176,10 +173,7 @@ int Buffers(tm_hints_buffer* out, uint64_t room, uint64_t* count) {
   ProcessMemory* process = GetProcessMemory();
   if (process == nullptr || !guard.entered()) return TM_HINTS_INACTIVE;
   *count = 0;
-  for (int i = 0; i < process->device_count; ++i) {
-    DeviceMemory* memory = process->devices[i];
-    if (memory == nullptr) continue;
-    MutexLock lock(&memory->mutex);
+  process->EachDevice([&](DeviceMemory* memory) {
     for (const core::Block* block = memory->first_block(); block != nullptr; block = block->next) {
       if (block->state != core::Block::State::kLive) continue;
       if (*count < room) {
@@ -195,7 +189,7 @@ int Buffers(tm_hints_buffer* out, uint64_t room, uint64_t* count) {
       }
       ++*count;
     }
-  }
+  });
   return TM_HINTS_DONE;
 }
 

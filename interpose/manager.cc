@@ -233,12 +233,7 @@ void ManagerCaptureEnded(const Guard& guard, CUstream stream, CUgraph) {
 void ManagerContextDestroying(const Guard& guard, CUcontext context) {
   ProcessMemory* process = GetProcessMemory();
   if (process == nullptr || !guard.entered()) return;
-  for (int i = 0; i < process->device_count; ++i) {
-    DeviceMemory* memory = process->devices[i];
-    if (memory == nullptr) continue;
-    MutexLock lock(&memory->mutex);
-    memory->DropContext(context);
-  }
+  process->EachDevice([context](DeviceMemory* memory) { memory->DropContext(context); });
   ForgetFunctions();
 }
 

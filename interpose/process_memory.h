@@ -31,6 +31,15 @@ struct ProcessMemory {
     }
     return nullptr;
   }
+  // Runs `action(memory)` for each managed device, one after the other, under its lock.
+  template <typename Action>
+  void EachDevice(const Action& action) {
+    for (int i = 0; i < device_count; ++i) {
+      if (devices[i] == nullptr) continue;
+      MutexLock lock(&devices[i]->mutex);
+      action(devices[i]);
+    }
+  }
   // Writes the counters page when it is due; no lock may be held.
   void PublishSometimes();
   void Publish();

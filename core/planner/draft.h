@@ -29,6 +29,12 @@ struct Away {
   uint32_t order = 0;
 };
 
+// Parts of one window stand together, by offset; what repeats, earliest release first.
+inline bool ByWindow(const Away& a, const Away& b) {
+  if (a.use != b.use) return a.use < b.use;
+  return a.offset != b.offset ? a.offset < b.offset : a.release < b.release;
+}
+
 struct Draft {
   Array<Away> aways;
 };

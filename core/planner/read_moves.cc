@@ -58,10 +58,7 @@ bool ReadMoves(const Timeline& timeline, const Machine& machine, const Plan& pla
     if (!draft->aways.Append(away)) return false;
   }
   Array<Away>& aways = draft->aways;
-  std::sort(aways.begin(), aways.end(), [](const Away& a, const Away& b) {
-    if (a.use != b.use) return a.use < b.use;
-    return a.offset != b.offset ? a.offset < b.offset : a.release < b.release;
-  });
+  std::sort(aways.begin(), aways.end(), ByWindow);
   size_t kept = 0;
   for (size_t k = 0; k < aways.size(); ++k) {
     if (kept == 0 || !Overlap(aways[kept - 1], aways[k])) aways[kept++] = aways[k];

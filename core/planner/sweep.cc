@@ -152,10 +152,7 @@ bool Sweep::WriteDraft(uint32_t from, uint32_t to, Draft* draft) {
   }
   // A window that goes across the iteration's end may have been left early once and late once.
   Array<Away>& aways = draft->aways;
-  std::sort(aways.begin(), aways.end(), [](const Away& a, const Away& b) {
-    if (a.use != b.use) return a.use < b.use;
-    return a.offset != b.offset ? a.offset < b.offset : a.release < b.release;
-  });
+  std::sort(aways.begin(), aways.end(), ByWindow);
   size_t kept = 0;
   for (size_t k = 0; k < aways.size(); ++k) {
     const bool repeats = kept > 0 && aways[kept - 1].use == aways[k].use &&
