@@ -5,10 +5,14 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/core/step_builder.h"
+#include "tests/step/step_builder.h"
 
 namespace tidemark::core {
 namespace {
+
+using steps::StepBuilder;
+
+Machine ByteMachine(Bytes device_budget) { return steps::BytePerNanosecond(device_budget, 1); }
 
 // X is written, idle while Y is used, and read again; there is room for one of the two.
 StepBuilder OneOfTwo() {
@@ -23,7 +27,7 @@ StepBuilder OneOfTwo() {
 
 TEST(TimeBound, IsTheIdealTimeWhenEverythingFits) {
   const StepBuilder b = OneOfTwo();
-  const TimeBound bound = FindTimeBound(b.step, ByteMachine(20));
+  const TimeBound bound = FindTimeBound(b.step(), ByteMachine(20));
   ASSERT_EQ(bound.outcome, BoundOutcome::kBound) << bound.reason;
   EXPECT_EQ(bound.ideal_time, 15);
   EXPECT_EQ(bound.time, 15);
@@ -31,17 +35,17 @@ TEST(TimeBound, IsTheIdealTimeWhenEverythingFits) {
 
 TEST(TimeBound, CountsTheWayOutAndTheWayInOfWhatNothingHides) {
   const StepBuilder b = OneOfTwo();
-  const TimeBound bound = FindTimeBound(b.step, ByteMachine(10));
+  const TimeBound bound = FindTimeBound(b.step(), ByteMachine(10));
   ASSERT_EQ(bound.outcome, BoundOutcome::kBound) << bound.reason;
   EXPECT_EQ(bound.time, 15 + 10 + 10);
-  const TrafficBound traffic = FindTrafficBound(b.step, ByteMachine(10));
+  const TrafficBound traffic = FindTrafficBound(b.step(), ByteMachine(10));
   EXPECT_EQ(traffic.bytes_out, 10u);
   EXPECT_EQ(traffic.bytes_in, 10u);
 }
 
 TEST(TimeBound, CountsOnlyThePartThatMustLeave) {
   const StepBuilder b = OneOfTwo();
-  EXPECT_EQ(FindTimeBound(b.step, ByteMachine(16)).time, 15 + 4 + 4);
+  EXPECT_EQ(FindTimeBound(b.step(), ByteMachine(16)).time, 15 + 4 + 4);
 }
 
 TEST(TimeBound, AddsASafepointOnEachSideOfAHiddenWindow) {
@@ -55,7 +59,7 @@ TEST(TimeBound, AddsASafepointOnEachSideOfAHiddenWindow) {
   b.Op(5, {x}, {});
   Machine machine = ByteMachine(10);
   machine.safepoint = 3;
-  EXPECT_EQ(FindTimeBound(b.step, machine).time, 115 + 3 + 3);
+  EXPECT_EQ(FindTimeBound(b.step(), machine).time, 115 + 3 + 3);
 }
 
 TEST(TimeBound, LetsBothDirectionsShareAWindow) {
@@ -65,8 +69,8 @@ TEST(TimeBound, LetsBothDirectionsShareAWindow) {
   b.Op(0, {}, {x});
   b.Op(0, {}, {y});
   // At each boundary one leaves before the other can come: 10 ns out and 10 ns in, twice.
-  EXPECT_GE(FindTimeBound(b.step, ByteMachine(10)).time, 20);
-  EXPECT_LE(FindTimeBound(b.step, ByteMachine(10)).time, 40);
+  EXPECT_GE(FindTimeBound(b.step(), ByteMachine(10)).time, 20);
+  EXPECT_LE(FindTimeBound(b.step(), ByteMachine(10)).time, 40);
 }
 
 TEST(TimeBound, ChargesNoWayOutForAWeightThatIsOnlyRead) {
@@ -75,10 +79,10 @@ TEST(TimeBound, ChargesNoWayOutForAWeightThatIsOnlyRead) {
   const BufferIndex y = b.Transient(10);
   b.Op(5, {x}, {});
   b.Op(5, {}, {y});
-  const TrafficBound traffic = FindTrafficBound(b.step, ByteMachine(10));
+  const TrafficBound traffic = FindTrafficBound(b.step(), ByteMachine(10));
   EXPECT_EQ(traffic.bytes_out, 0u);
   EXPECT_EQ(traffic.bytes_in, 10u);
-  EXPECT_EQ(FindTimeBound(b.step, ByteMachine(10)).time, 10 + 10);
+  EXPECT_EQ(FindTimeBound(b.step(), ByteMachine(10)).time, 10 + 10);
 }
 
 TEST(TimeBound, CountsTrafficAcrossTheIterationsEnd) {
@@ -87,7 +91,7 @@ TEST(TimeBound, CountsTrafficAcrossTheIterationsEnd) {
   const BufferIndex y = b.Transient(10);
   b.Op(5, {}, {y});
   b.Op(2, {x}, {x});
-  EXPECT_EQ(FindTimeBound(b.step, ByteMachine(10)).time, 7 + 10 + 10);
+  EXPECT_EQ(FindTimeBound(b.step(), ByteMachine(10)).time, 7 + 10 + 10);
 }
 
 TEST(TimeBound, SlowsDownWhereBothDirectionsMustRunAtOnce) {
@@ -99,37 +103,37 @@ TEST(TimeBound, SlowsDownWhereBothDirectionsMustRunAtOnce) {
     b.Op(100, {}, {});
   }
   Machine machine = ByteMachine(100);
-  const Nanoseconds alone = FindTimeBound(b.step, machine).time;
+  const Nanoseconds alone = FindTimeBound(b.step(), machine).time;
   machine.in_rate_duplex = machine.out_rate_duplex = 0.5e9;
-  EXPECT_GT(FindTimeBound(b.step, machine).time, alone);
+  EXPECT_GT(FindTimeBound(b.step(), machine).time, alone);
 }
 
 TEST(TimeBound, NamesTheSmallestBudgetWhereNothingFits) {
   const StepBuilder b = OneOfTwo();
-  const TimeBound bound = FindTimeBound(b.step, ByteMachine(9));
+  const TimeBound bound = FindTimeBound(b.step(), ByteMachine(9));
   EXPECT_EQ(bound.outcome, BoundOutcome::kCannot);
   EXPECT_EQ(bound.smallest_device_budget, 10u);
 }
 
 TEST(TimeBound, RespectsBuffersThatMayNotMove) {
   StepBuilder b = OneOfTwo();
-  b.step.buffers[0].movable = false;
-  const TimeBound bound = FindTimeBound(b.step, ByteMachine(19));
+  b.step().buffers[0].movable = false;
+  const TimeBound bound = FindTimeBound(b.step(), ByteMachine(19));
   EXPECT_EQ(bound.outcome, BoundOutcome::kCannot);
   EXPECT_EQ(bound.smallest_device_budget, 20u);
-  b.step.buffers[0].movable = true;
+  b.step().buffers[0].movable = true;
   Machine machine = ByteMachine(19);
   machine.min_bytes = 11;
-  EXPECT_EQ(FindTimeBound(b.step, machine).outcome, BoundOutcome::kCannot);
+  EXPECT_EQ(FindTimeBound(b.step(), machine).outcome, BoundOutcome::kCannot);
 }
 
 TEST(TimeBound, SaysCannotWhereTheHostIsTooSmall) {
   const StepBuilder b = OneOfTwo();
   Machine machine = ByteMachine(10);
   machine.host_budget = 9;
-  EXPECT_EQ(FindTimeBound(b.step, machine).outcome, BoundOutcome::kCannot);
+  EXPECT_EQ(FindTimeBound(b.step(), machine).outcome, BoundOutcome::kCannot);
   machine.host_budget = 10;
-  EXPECT_EQ(FindTimeBound(b.step, machine).outcome, BoundOutcome::kBound);
+  EXPECT_EQ(FindTimeBound(b.step(), machine).outcome, BoundOutcome::kBound);
 }
 
 TEST(TimeBound, HoldsAtTheEndsOfTheRanges) {
@@ -141,11 +145,11 @@ TEST(TimeBound, HoldsAtTheEndsOfTheRanges) {
   b.Op(0, {nothing}, {y});
   Machine machine = ByteMachine(Bytes{1} << 50);
   machine.out_rate = machine.in_rate = machine.out_rate_duplex = machine.in_rate_duplex = 1;
-  const TimeBound bound = FindTimeBound(b.step, machine, {Granularity::kBoundary, true});
+  const TimeBound bound = FindTimeBound(b.step(), machine, {Granularity::kBoundary, true});
   ASSERT_EQ(bound.outcome, BoundOutcome::kBound) << bound.reason;
   EXPECT_GT(bound.time, Nanoseconds{1} << 60);
   machine.device_budget = kNoLimit;
-  EXPECT_EQ(FindTimeBound(b.step, machine, {Granularity::kBoundary, true}).time, 0);
+  EXPECT_EQ(FindTimeBound(b.step(), machine, {Granularity::kBoundary, true}).time, 0);
 }
 
 TEST(TimeBound, RefusesBuffersThatAddUpToMoreThanItCanCount) {
@@ -155,25 +159,25 @@ TEST(TimeBound, RefusesBuffersThatAddUpToMoreThanItCanCount) {
     b.Op(1, {x}, {});
     b.Op(1, {}, {});
   }
-  EXPECT_EQ(FindTimeBound(b.step, ByteMachine(kNoLimit)).outcome, BoundOutcome::kBadInput);
+  EXPECT_EQ(FindTimeBound(b.step(), ByteMachine(kNoLimit)).outcome, BoundOutcome::kBadInput);
 }
 
 TEST(TimeBound, OneOperationTakesItsTime) {
   StepBuilder b;
   const BufferIndex x = b.Persistent(10);
   b.Op(7, {x}, {x});
-  EXPECT_EQ(FindTimeBound(b.step, ByteMachine(10), {Granularity::kBoundary, true}).time, 7);
+  EXPECT_EQ(FindTimeBound(b.step(), ByteMachine(10), {Granularity::kBoundary, true}).time, 7);
 }
 
 TEST(TimeBound, RefusesAMalformedStepWithASentence) {
   Step empty;
   EXPECT_EQ(FindTimeBound(empty, ByteMachine(9)).outcome, BoundOutcome::kBadInput);
   StepBuilder b = OneOfTwo();
-  b.step.accesses[0].buffer = 7;
-  const TimeBound bound = FindTimeBound(b.step, ByteMachine(10));
+  b.step().accesses[0].buffer = 7;
+  const TimeBound bound = FindTimeBound(b.step(), ByteMachine(10));
   EXPECT_EQ(bound.outcome, BoundOutcome::kBadInput);
   EXPECT_STRNE(bound.reason, "");
-  EXPECT_EQ(FindTrafficBound(b.step, ByteMachine(10)).outcome, BoundOutcome::kBadInput);
+  EXPECT_EQ(FindTrafficBound(b.step(), ByteMachine(10)).outcome, BoundOutcome::kBadInput);
 }
 
 }  // namespace

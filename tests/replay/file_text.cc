@@ -34,14 +34,16 @@ bool ReadFileText(const std::string& path, size_t limit, std::string* text, std:
     const int got = gzread(file.get(), text->data() + before, kPieceBytes);
     text->resize(before + static_cast<size_t>(got > 0 ? got : 0));
     if (text->size() > limit) {
-      *error = path + ": holds more than " + std::to_string(limit) + " bytes, the most accepted";
+      *error =
+          path + ": unpacks to more than " + std::to_string(limit) + " bytes, the most accepted";
       return false;
     }
     if (got > 0) continue;
     int code = Z_OK;
     const char* reason = gzerror(file.get(), &code);
     if (code == Z_OK || code == Z_STREAM_END) return true;
-    *error = path + ": cannot be read: " + (code == Z_ERRNO ? std::strerror(errno) : reason);
+    const std::string damaged = std::string("its gzip data is damaged or cut off (") + reason + ")";
+    *error = path + ": cannot be read: " + (code == Z_ERRNO ? std::strerror(errno) : damaged);
     return false;
   }
 }

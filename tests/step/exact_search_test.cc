@@ -11,13 +11,7 @@ namespace tidemark::steps {
 namespace {
 
 core::Machine ByteMachine(core::Bytes device_budget) {
-  core::Machine machine;
-  machine.device_budget = device_budget;
-  machine.out_rate = machine.in_rate = 1e9;
-  machine.out_rate_duplex = machine.in_rate_duplex = 1e9;
-  machine.chunk_bytes = 10;
-  machine.min_bytes = 1;
-  return machine;
+  return BytePerNanosecond(device_budget, 10);
 }
 
 double Fastest(const core::Step& step, const core::Machine& machine) {

@@ -33,6 +33,7 @@ class StepBuilder {
   }
 
   core::Step& step() { return step_; }
+  const core::Step& step() const { return step_; }
   core::Step Take() { return std::move(step_); }
 
  private:
@@ -66,6 +67,18 @@ class StepBuilder {
 
   core::Step step_;
 };
+
+// One byte per nanosecond each way, both ways at once; every buffer may leave, in chunks of
+// `chunk_bytes`.
+inline core::Machine BytePerNanosecond(core::Bytes device_budget, core::Bytes chunk_bytes) {
+  core::Machine machine;
+  machine.device_budget = device_budget;
+  machine.out_rate = machine.in_rate = 1e9;
+  machine.out_rate_duplex = machine.in_rate_duplex = 1e9;
+  machine.chunk_bytes = chunk_bytes;
+  machine.min_bytes = 1;
+  return machine;
+}
 
 }  // namespace tidemark::steps
 

@@ -1,12 +1,12 @@
 #include "tests/step/step_trace.h"
 
-#include <zlib.h>
-
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <limits>
 #include <unordered_map>
+
+#include "tests/replay/file_text.h"
+#include "tests/replay/line_fields.h"
 
 namespace tidemark::steps {
 namespace {
@@ -15,14 +15,9 @@ using core::BufferIndex;
 using core::Bytes;
 using core::Nanoseconds;
 using core::OpIndex;
+using replay::Quoted;
 
 constexpr size_t kRowLimit = size_t{1} << 22;  // of tensors, of operations, of accesses of one op
-
-bool ParseNumber(std::string_view text, uint64_t* value) {
-  const char* end = text.data() + text.size();
-  const auto [stop, status] = std::from_chars(text.data(), end, *value);
-  return status == std::errc() && stop == end && !text.empty();
-}
 
 std::vector<std::string_view> Split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -34,25 +29,14 @@ std::vector<std::string_view> Split(std::string_view text, char separator) {
   }
 }
 
-// What a sentence quotes of the input: short, and nothing that a terminal would act on.
-std::string Quoted(std::string_view text) {
-  std::string out = "'";
-  for (char c : text.substr(0, 40)) out += c >= ' ' && c <= '~' ? c : '?';
-  return out + (text.size() > 40 ? "...'" : "'");
-}
-
 class TraceParser {
  public:
   TraceParser(NamedStep* out, std::string* error) : out_(out), error_(error) {}
 
   bool Parse(std::string_view text) {
     *out_ = NamedStep();
-    while (!text.empty()) {
-      const size_t at = text.find('\n');
-      std::string_view line = text.substr(0, at);
-      text.remove_prefix(at == std::string_view::npos ? text.size() : at + 1);
+    for (std::string_view line; replay::NextLine(&text, &line);) {
       ++line_;
-      if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
       if (!Line(line)) return false;
     }
     return Finish();
@@ -85,10 +69,10 @@ class TraceParser {
     }
     for (std::string_view word : Split(line.substr(1), ' ')) {
       if (word.starts_with("net=")) out_->name = std::string(word.substr(4, 80));
-      if (word.starts_with("ops=") && !ParseNumber(word.substr(4), &promised_ops_)) {
+      if (word.starts_with("ops=") && !replay::ReadNumber(word.substr(4), 10, &promised_ops_)) {
         return Fail("ops= takes a whole number, not " + Quoted(word.substr(4)));
       }
-      if (word.starts_with("ideal_ns=") && !ParseNumber(word.substr(9), &promised_ns_)) {
+      if (word.starts_with("ideal_ns=") && !replay::ReadNumber(word.substr(9), 10, &promised_ns_)) {
         return Fail("ideal_ns= takes a whole number, not " + Quoted(word.substr(9)));
       }
     }
@@ -102,9 +86,9 @@ class TraceParser {
                   std::to_string(fields.size()));
     }
     uint64_t id = 0, bytes = 0;
-    if (!ParseNumber(fields[1], &id))
+    if (!replay::ReadNumber(fields[1], 10, &id))
       return Fail("tensor id " + Quoted(fields[1]) + " is not a number");
-    if (!ParseNumber(fields[2], &bytes) || bytes == 0 || bytes > kTensorLimit) {
+    if (!replay::ReadNumber(fields[2], 10, &bytes) || bytes == 0 || bytes > kTensorLimit) {
       return Fail("tensor bytes must be 1 to " + std::to_string(kTensorLimit) + ", not " +
                   Quoted(fields[2]));
     }
@@ -131,11 +115,11 @@ class TraceParser {
     }
     uint64_t index = 0, duration = 0;
     const size_t expected = out_->step.ops.size();
-    if (!ParseNumber(fields[1], &index) || index != expected) {
+    if (!replay::ReadNumber(fields[1], 10, &index) || index != expected) {
       return Fail("operations are numbered from 0 in order: expected " + std::to_string(expected) +
                   ", not " + Quoted(fields[1]));
     }
-    if (!ParseNumber(fields[3], &duration) || duration > uint64_t{kDurationLimit}) {
+    if (!replay::ReadNumber(fields[3], 10, &duration) || duration > uint64_t{kDurationLimit}) {
       return Fail("duration_ns must be 0 to " + std::to_string(kDurationLimit) + ", not " +
                   Quoted(fields[3]));
     }
@@ -154,7 +138,7 @@ class TraceParser {
     if (ids.empty()) return true;
     for (std::string_view text : Split(ids, ';')) {
       uint64_t id = 0;
-      if (!ParseNumber(text, &id)) {
+      if (!replay::ReadNumber(text, 10, &id)) {
         return Fail("tensor ids are numbers with ';' between them, not " + Quoted(text));
       }
       const auto found = index_.find(id);
@@ -233,30 +217,6 @@ class TraceParser {
   uint64_t promised_ns_ = 0;
 };
 
-// Plain files pass through zlib unchanged.
-bool ReadAll(const std::string& path, std::string* text, std::string* error) {
-  gzFile file = gzopen(path.c_str(), "rb");
-  if (file == nullptr) {
-    *error = "it cannot be opened for reading";
-    return false;
-  }
-  char block[1 << 16];
-  int got = 0;
-  while ((got = gzread(file, block, sizeof block)) > 0) {
-    text->append(block, static_cast<size_t>(got));
-    if (text->size() <= kTraceTextLimit) continue;
-    *error = "it unpacks to more than " + std::to_string(kTraceTextLimit) + " bytes";
-    gzclose(file);
-    return false;
-  }
-  int code = Z_OK;
-  gzerror(file, &code);
-  const int closed = gzclose(file);
-  const bool whole = got == 0 && code == Z_OK && closed == Z_OK;
-  if (!whole) *error = "its gzip data is damaged or cut off";
-  return whole;
-}
-
 }  // namespace
 
 bool ParseStepTrace(std::string_view text, NamedStep* out, std::string* error) {
@@ -265,7 +225,11 @@ bool ParseStepTrace(std::string_view text, NamedStep* out, std::string* error) {
 
 bool ReadStepTrace(const std::string& path, NamedStep* out, std::string* error) {
   std::string text;
-  if (!ReadAll(path, &text, error) || !ParseStepTrace(text, out, error)) {
+  if (!replay::ReadFileText(path, kTraceTextLimit, &text, error)) {
+    *error = "step trace " + *error;
+    return false;
+  }
+  if (!ParseStepTrace(text, out, error)) {
     *error = "step trace " + path + ": " + *error;
     return false;
   }
