@@ -109,7 +109,7 @@ def run(build, traces):
     program = work / "alloc_speed"
     command = ["c++", "-O2", "-DNDEBUG", "-std=c++20", f"-I{ROOT}", *defines, HERE / "alloc_speed.cc",
                HERE / "tidemark.cc", ROOT / "interpose/futex.cc", *objects, "-o", program,
-               build / "lib/libtidemark_replay.a", build / "lib/libtidemark_core.a", *libraries, "-lz", "-lpthread"]
+               *(build / f"lib/libtidemark_{name}.a" for name in ("replay", "file_text", "core")), *libraries, "-lz", "-lpthread"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         print(f"bench: alloc-speed did not build:\n{done.stderr}", file=sys.stderr)
