@@ -5,22 +5,18 @@
 namespace tidemark::core {
 namespace {
 
-constexpr uint32_t kContextLength = 4;
 constexpr int kBirthBits = 20;  // of the ordinal among the buffers born at one launch
 constexpr uint64_t kPrime = UINT64_C(0x9e3779b97f4a7c15);
 
-uint64_t Mix(uint64_t sum, uint64_t value) {
-  sum = (sum ^ value) * kPrime;
-  return sum ^ sum >> 29;
-}
+uint64_t Mix(uint64_t sum, uint64_t value) { return Period::Mix(sum, value); }
 
 LaunchNumber BornAt(const BufferName& buffer) { return buffer.birth >> kBirthBits; }
 
 }  // namespace
 
 bool Iteration::Init() {
-  ready_ = signatures_.Resize(kLaunches) && contexts_.Resize(kContexts) &&
-           events_.Resize(kEvents) && roles_.Resize(2 * kEvents) && uses_.Resize(kEvents / 2);
+  ready_ = period_.Init() && events_.Resize(kEvents) && roles_.Resize(2 * kEvents) &&
+           uses_.Resize(kEvents / 2);
   return ready_;
 }
 
@@ -44,66 +40,7 @@ void Iteration::Log(const BufferName& buffer, bool is_end) {
 }
 
 void Iteration::End() {
-  if (!ready_) return;
-  signatures_[now_ % kLaunches] = signature_;
-  Follow();
-  context_ = kPrime;
-  for (uint32_t i = 0; i < kContextLength && i < now_; ++i) {
-    context_ = Mix(context_, signatures_[(now_ - i) % kLaunches]);
-  }
-  LaunchNumber& last = contexts_[context_ >> 32 & (kContexts - 1)];
-  if (last != 0 && now_ - last < kLaunches / 2) Consider(static_cast<uint32_t>(now_ - last));
-  last = now_;
-  Choose();
-}
-
-// Every candidate's prediction of this launch is checked.
-void Iteration::Follow() {
-  for (Candidate& candidate : candidates_) {
-    if (candidate.period == 0) continue;
-    if (now_ > candidate.period &&
-        signatures_[(now_ - candidate.period) % kLaunches] == signature_) {
-      if (candidate.run < kLaunches) ++candidate.run;
-      continue;
-    }
-    const uint32_t most = 2 * candidate.period;
-    if (candidate.run >= candidate.needed) {
-      candidate.needed = candidate.run < most ? candidate.run + 1 : most;
-    }
-    candidate.run = 0;
-  }
-}
-
-// A new candidate takes the place of the one that is furthest from being believed.
-void Iteration::Consider(uint32_t period) {
-  if (period < kShortest) return;
-  Candidate* weakest = &candidates_[0];
-  for (Candidate& candidate : candidates_) {
-    if (candidate.period == period) return;
-    if (candidate.period == 0) {
-      weakest = &candidate;
-      break;
-    }
-    if (candidate.run < weakest->run) weakest = &candidate;
-  }
-  // One that never matched for long may still be the iteration, but not while another is followed.
-  if (weakest->period != 0 && weakest->run >= kContextLength) return;
-  *weakest = {period, kContextLength, period};
-}
-
-// The shortest of those that have held for about as long as any: twice an iteration is one as well,
-// and a layer repeats only until its pass ends.
-void Iteration::Choose() {
-  uint32_t longest = 0;
-  for (const Candidate& candidate : candidates_) {
-    if (candidate.period != 0 && candidate.run > longest) longest = candidate.run;
-  }
-  period_ = 0;
-  for (const Candidate& candidate : candidates_) {
-    if (candidate.period == 0 || candidate.run < candidate.needed) continue;
-    if (candidate.run < longest / 2) continue;
-    if (period_ == 0 || candidate.period < period_) period_ = candidate.period;
-  }
+  if (ready_) period_.Add(signature_);
 }
 
 uint64_t Iteration::YoungKey(const BufferName& buffer) const {
@@ -127,18 +64,18 @@ Iteration::Role* Iteration::Find(uint64_t key) {
 bool Iteration::FindLastPeriod(uint64_t* first) const {
   const uint64_t oldest = event_count_ > kEvents / 2 ? event_count_ - kEvents / 2 : 0;
   *first = event_count_;
-  while (*first > oldest && events_[(*first - 1) % kEvents].launch > now_ - period_) --*first;
+  while (*first > oldest && events_[(*first - 1) % kEvents].launch > now_ - period()) --*first;
   return *first != oldest || oldest == 0;
 }
 
 void Iteration::Learn() {
   uint64_t first = 0;
-  if (period_ == 0) return;
-  if (learned_period_ == period_ && now_ - learned_at_ < period_) return;
+  if (period() == 0) return;
+  if (learned_period_ == period() && now_ - learned_at_ < period()) return;
   learned_period_ = 0;
   if (!FindLastPeriod(&first)) return;
-  learned_period_ = period_;
-  learned_from_ = now_ - period_;
+  learned_period_ = period();
+  learned_from_ = now_ - period();
   learned_at_ = now_;
   learned_events_ = first;
   learned_end_ = event_count_;
@@ -168,7 +105,7 @@ void Iteration::Learn() {
 NextUse Iteration::Next(const BufferName& buffer, bool* known) const {
   *known = false;
   NextUse next{kNever, false};
-  if (period_ == 0 || learned_period_ != period_) return next;
+  if (period() == 0 || learned_period_ != period()) return next;
   const Role* role = Find(Mix(2, buffer.id) | 1);
   if (role->key == 0) role = Find(YoungKey(buffer));
   if (role->key == 0 || role->count == 0) return next;
@@ -266,7 +203,7 @@ bool Iteration::AddAccess(OpIndex op, BufferIndex buffer, Step* step) const {
 
 bool Iteration::Describe(Nanoseconds duration, Step* step, Array<uint64_t>* keys,
                          LaunchNumber* first) const {
-  if (period_ == 0 || learned_period_ != period_) return false;
+  if (period() == 0 || learned_period_ != period()) return false;
   if (event_count_ - learned_events_ > kEvents) return false;  // overwritten since
   Array<BufferIndex> of_slot;
   OpIndex origin = 0;

@@ -2,11 +2,9 @@
 // sequence repeats, and from that, when each buffer is used next. A guess, and nothing rests on it
 // but the order in which buffers leave and come back.
 //
-// A launch's signature is what was launched and the sizes of the buffers it touched. A period is
-// believed when one whole repetition matched; a period that broke before (a layer, not the step)
-// must then hold for twice as long as it ever did, so the layers of a net do not pass for its
-// iteration. Buffers that live across iterations are recognised by their id; those born in each
-// iteration anew by the place of their birth in it.
+// A launch's signature is what was launched and the sizes of the buffers it touched (period.h finds
+// how they repeat). Buffers that live across iterations are recognised by their id; those born in
+// each iteration anew by the place of their birth in it.
 //
 // Not here: who leaves (interpose/residency.cc), what an iteration costs (step.h). Threads: none of
 // its own; the owner serialises.
@@ -15,6 +13,7 @@
 #define TIDEMARK_CORE_ITERATION_H_
 
 #include "core/array.h"
+#include "core/period.h"
 #include "core/step.h"
 #include "core/units.h"
 
@@ -35,8 +34,7 @@ struct NextUse {
 class Iteration {
  public:
   static constexpr LaunchNumber kNever = ~LaunchNumber{0};
-  static constexpr uint32_t kLaunches = 1 << 15;  // the longest period is half of this
-  static constexpr uint32_t kEvents = 1 << 16;    // uses and ends in one period, at most half
+  static constexpr uint32_t kEvents = 1 << 16;  // uses and ends in one period, at most half
 
   // False: out of host memory; the object then learns nothing and everything else may be called.
   bool Init();
@@ -51,7 +49,7 @@ class Iteration {
   void Died(const BufferName& buffer);
 
   // Launches in one iteration; 0: not known at present.
-  uint32_t period() const { return period_; }
+  uint32_t period() const { return period_.length(); }
   LaunchNumber now() const { return now_; }
   // Reads the last iteration off the log where that is due; before a row of questions. Costs about
   // 20 ns for each use in an iteration.
@@ -69,14 +67,6 @@ class Iteration {
   uint64_t KeyOf(const BufferName& buffer) const;
 
  private:
-  static constexpr int kCandidates = 4;
-  static constexpr uint32_t kContexts = 1 << 13;
-  static constexpr uint32_t kShortest = 3;
-  struct Candidate {
-    uint32_t period = 0;  // 0: none
-    uint32_t run = 0;     // launches that matched so far
-    uint32_t needed = 0;  // run from which on it is believed
-  };
   struct Event {
     LaunchNumber launch = 0;
     BufferName buffer;
@@ -89,9 +79,6 @@ class Iteration {
   };
 
   void Log(const BufferName& buffer, bool is_end);
-  void Follow();
-  void Consider(uint32_t period);
-  void Choose();
   bool FindLastPeriod(uint64_t* first) const;
   // Counted from the start of the learned period.
   OpIndex PhaseOf(LaunchNumber launch) const {
@@ -110,15 +97,11 @@ class Iteration {
   LaunchNumber now_ = 0;
   uint32_t born_ = 0;  // since the current launch began
   uint64_t signature_ = 0;
-  uint64_t context_ = 0;  // of the last few signatures
-  Candidate candidates_[kCandidates];
-  uint32_t period_ = 0;
+  Period period_;
   LaunchNumber learned_at_ = 0;
   uint64_t event_count_ = 0;
-  Array<uint64_t> signatures_;    // ring by launch
-  Array<LaunchNumber> contexts_;  // last launch that ended in this context
-  Array<Event> events_;           // ring
-  Array<Role> roles_;             // open addressing
+  Array<Event> events_;   // ring
+  Array<Role> roles_;     // open addressing
   Array<uint32_t> uses_;  // of each role, launches from the start of the learned period * 2,
                           // + 1 for an end
   LaunchNumber learned_from_ = 0;
