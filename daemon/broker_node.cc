@@ -1,11 +1,14 @@
 // The broker as people see it: snapshots, policy changes, explanations, operator requests.
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "daemon/broker.h"
 #include "daemon/byte_text.h"
+#include "daemon/policy.h"
 #include "daemon/policy_text.h"
 
 namespace tidemark::daemon {
@@ -223,6 +226,19 @@ absl::StatusOr<std::vector<std::string>> Broker::ExplainPolicy(uint64_t job_id) 
                                    ", guarantee ", ReadableBytes(entry.guarantee_bytes),
                                    ", buffers under ", ReadableBytes(entry.min_size_bytes),
                                    " leave last."));
+  if (entry.movable_classes.size() < std::size(kClassNames)) {
+    sentences.push_back(
+        absl::StrCat("Buffers leave last, too, when they are of another class than ",
+                     entry.movable_classes.empty() ? "(none is named)"
+                                                   : absl::StrJoin(entry.movable_classes, ", "),
+                     "; without hints from the job every buffer is of class unknown."));
+  }
+  if (entry.max_slowdown_permille != 0) {
+    sentences.push_back(absl::StrCat(
+        "A maximum slow-down of ", entry.max_slowdown_permille / 10, ".",
+        entry.max_slowdown_permille % 10,
+        " % is kept but not acted on yet: nothing leaves unless device memory is short."));
+  }
   for (uint32_t device = 0; device < hardware_.devices.size(); ++device) {
     sentences.push_back(ExplainDevice(job_id, job, device));
   }
@@ -237,6 +253,11 @@ absl::StatusOr<std::vector<std::string>> Broker::ExplainPolicy(uint64_t job_id) 
   if (job.pinned) sentences.push_back("An operator pinned it: it is never asked to shrink.");
   if (entry.level == Level::kOff) {
     sentences.push_back("Its level is off: it is never asked to shrink.");
+  }
+  if (entry.level == Level::kAggressive) {
+    sentences.push_back(
+        "Level aggressive acts as normal does so far: buffers leave when device "
+        "memory is short, never ahead of that.");
   }
   return sentences;
 }

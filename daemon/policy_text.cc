@@ -38,23 +38,22 @@ struct Field {
   std::string (*write)(const PolicyEntry& entry);
 };
 
-#define TIDEMARK_BYTES_FIELD(name)                                                                \
-  Field {                                                                                         \
-#name, [](absl::string_view text,                                                             \
-              PolicyEntry *                                                                       \
-                  e) { return ReadBytes(text, &e->name); },                                       \
-                                                         [](const PolicyEntry&                    \
-                                                                e) { return ExactBytes(e.name); } \
-  }
-#define TIDEMARK_NUMBER_FIELD(name)                                                               \
-  Field {                                                                                         \
-#name,                                                                                        \
-        [](absl::string_view text,                                                                \
-           PolicyEntry *                                                                          \
-               e) { return ReadNumber(text, &e->name); },                                         \
-                                                       [](const PolicyEntry&                      \
-                                                              e) { return absl::StrCat(e.name); } \
-  }
+template <auto member>
+constexpr Field BytesField(const char* key) {
+  return {
+      key,
+      [](absl::string_view text, PolicyEntry* entry) { return ReadBytes(text, &(entry->*member)); },
+      [](const PolicyEntry& entry) { return ExactBytes(entry.*member); }};
+}
+
+template <auto member>
+constexpr Field NumberField(const char* key) {
+  return {key,
+          [](absl::string_view text, PolicyEntry* entry) {
+            return ReadNumber(text, &(entry->*member));
+          },
+          [](const PolicyEntry& entry) { return absl::StrCat(entry.*member); }};
+}
 
 const Field kFields[] = {
     {"level",
@@ -64,12 +63,12 @@ const Field kFields[] = {
        return level.status();
      },
      [](const PolicyEntry& entry) { return std::string(LevelName(entry.level)); }},
-    TIDEMARK_BYTES_FIELD(device_budget_bytes),
-    TIDEMARK_BYTES_FIELD(host_budget_bytes),
-    TIDEMARK_BYTES_FIELD(guarantee_bytes),
-    TIDEMARK_NUMBER_FIELD(priority),
-    TIDEMARK_BYTES_FIELD(min_size_bytes),
-    TIDEMARK_NUMBER_FIELD(max_slowdown_permille),
+    BytesField<&PolicyEntry::device_budget_bytes>("device_budget_bytes"),
+    BytesField<&PolicyEntry::host_budget_bytes>("host_budget_bytes"),
+    BytesField<&PolicyEntry::guarantee_bytes>("guarantee_bytes"),
+    NumberField<&PolicyEntry::priority>("priority"),
+    BytesField<&PolicyEntry::min_size_bytes>("min_size_bytes"),
+    NumberField<&PolicyEntry::max_slowdown_permille>("max_slowdown_permille"),
     {"movable_classes",
      [](absl::string_view text, PolicyEntry* entry) {
        entry->movable_classes.clear();

@@ -165,7 +165,7 @@ struct tm_wire_policy_page {
   uint64_t sequence;
   uint32_t level;  // enum tm_wire_level
   uint32_t max_slowdown_permille;
-  uint64_t min_size_bytes;  // smaller buffers never move
+  uint64_t min_size_bytes;  // smaller buffers leave last
   uint64_t generation;      // grows with every change of policy
   uint64_t
       evict_request_bytes;  // total ever requested by an operator, per job; the job acts on growth

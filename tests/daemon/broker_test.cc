@@ -8,7 +8,11 @@
 namespace tidemark::daemon {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::Each;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 PolicyChange Default(const std::function<void(PolicyEntry*)>& edit) {
   PolicyEntry entry = DefaultEntry();
@@ -395,6 +399,24 @@ TEST(Broker, ExplainsAJobsBudgetInSentences) {
   EXPECT_THAT(sentences->at(2), HasSubstr("it holds 200 MiB and may hold 180 MiB of the 200 MiB"));
   EXPECT_THAT(sentences->at(2), HasSubstr("Job 2 lately asked for 20 MiB more."));
   EXPECT_THAT(sentences->at(2), HasSubstr("It is asked to give 20 MiB back."));
+}
+
+TEST(Broker, ExplainsWhichFieldsOfAPolicyHoldBackAndWhichAreNotActedOn) {
+  TestNode node({100 * kChunk});
+  TestJob job(&node, "job");
+  EXPECT_THAT(*node.broker->ExplainPolicy(job.id()),
+              Each(AllOf(Not(HasSubstr("class")), Not(HasSubstr("slow-down")))));
+  ASSERT_TRUE(node.broker
+                  ->ChangePolicy(Default([](PolicyEntry* entry) {
+                    entry->movable_classes = {"activation", "unknown"};
+                    entry->max_slowdown_permille = 55;
+                    entry->level = Level::kAggressive;
+                  }))
+                  .ok());
+  EXPECT_THAT(*node.broker->ExplainPolicy(job.id()),
+              AllOf(Contains(HasSubstr("another class than activation, unknown")),
+                    Contains(HasSubstr("slow-down of 5.5 % is kept but not acted on")),
+                    Contains(HasSubstr("acts as normal does so far"))));
 }
 
 TEST(Broker, TellsWhatHappenedAsEvents) {
