@@ -27,7 +27,7 @@ bool ArenaAllocator::Init(ChunkTable* table) {
   table_ = table;
   starts_.reset(new (std::nothrow) Starts[table->size()]);
   if (starts_ == nullptr || !start_bits_.Resize((table->size() + 63) / 64, 0)) return false;
-  if (!holes_.Init(table->size()) || !pool_.Reserve(kNodesPerCall)) return false;
+  if (Bytes{table->size()} * kChunkBytes >= HoleIndex::kMostBytes || !ReserveMark()) return false;
   first_ = pool_.Take();
   first_->size = Bytes{table->size()} * kChunkBytes;
   NoteStart(first_);
@@ -42,7 +42,7 @@ Block* ArenaAllocator::Allocate(const Request& request) {
   const bool small = size <= kSmallLimit && !request.anywhere;
   Block* block = small ? FromCache(size, request.stream) : FromParked(size, request.stream);
   if (block == nullptr) {
-    if (!pool_.Reserve(kNodesPerCall)) return nullptr;
+    if (!ReserveMark()) return nullptr;
     block = Choose(request, size, small);
     if (block == nullptr) return nullptr;
     table_->AddLive(ChunkOf(block->offset), LastChunkOf(block->offset, block->size));
@@ -206,27 +206,16 @@ void ArenaAllocator::Release(Block* block) {
   ReturnHole(block);
 }
 
-// As merging and adding, with fewer changes of the index: a hole that grows upwards keeps its slot.
+// As merging and adding, with one look for the place in the index.
 void ArenaAllocator::ReturnHole(Block* block) {
-  ChunkIndex gone = ~ChunkIndex{0};
-  if (CanMerge(block, block->next)) {
-    const Block* next = block->next;
-    const ChunkIndex chunk = ChunkOf(next->offset);
-    if (ValueOf(next->size) == holes_.value(chunk)) gone = chunk;
-    Absorb(block, block->next);
-  }
-  if (CanMerge(block->previous, block)) {
-    Block* low = block->previous;
-    Absorb(low, block);
-    block = low;
-  }
-  const ChunkIndex chunk = ChunkOf(block->offset);
-  const SlotIndex::Value value = ValueOf(block->size);
-  if (gone != ~ChunkIndex{0} && gone != chunk) {
-    holes_.SetBoth(gone, LargestHole(gone, nullptr), chunk, std::max(value, holes_.value(chunk)));
-  } else if (gone == chunk || value > holes_.value(chunk)) {
-    holes_.Set(chunk, gone == chunk ? LargestHole(chunk, nullptr) : value);
-  }
+  Block* low = CanMerge(block->previous, block) ? block->previous : nullptr;
+  Block* high = CanMerge(block, block->next) ? block->next : nullptr;
+  if (low == nullptr && high == nullptr) return holes_.Add(block);
+  const HoleIndex::Place place = holes_.Locate((low != nullptr ? low : high)->offset);
+  if (high != nullptr) Absorb(block, high);
+  if (low != nullptr) Absorb(low, block);
+  holes_.Replace(place, low != nullptr ? low : block);
+  if (low != nullptr && high != nullptr) holes_.RemoveAt(holes_.After(place));
 }
 
 // `block` is free and in no index; what is left over on both sides goes back.

@@ -24,7 +24,7 @@
 #include "core/array.h"
 #include "core/block.h"
 #include "core/chunk_table.h"
-#include "core/slot_index.h"
+#include "core/hole_index.h"
 #include "core/unit_bins.h"
 #include "core/units.h"
 
@@ -86,7 +86,7 @@ class ArenaAllocator {
   bool PlanExtension(Bytes bytes, Extension* extension);
 
   // Makes sure that the next mark succeeds where the chunks allow it. False: out of memory.
-  bool ReserveMark() { return pool_.Reserve(kNodesPerCall); }
+  bool ReserveMark() { return pool_.Reserve(kNodesPerCall) && holes_.Reserve(pool_.made()); }
   // [first, first + count) was unmapped, and is mapped now. False: out of host memory, not
   // recorded. The table's state is set by the caller.
   bool MarkMapped(ChunkIndex first, ChunkIndex count = 1);
@@ -145,7 +145,7 @@ class ArenaAllocator {
   void AddFence(Block* block, FenceId fence, StreamId stream) const;
   void Release(Block* block);  // cached or live block becomes free and merges
   Block* Carve(Block* block, Bytes offset, Bytes size);
-  Block* TakeFront(Block* hole, Bytes size);
+  Block* TakeAt(HoleIndex::Place place, Block* hole, Bytes offset, Bytes size);
   Block* SplitAt(Block* block, Bytes offset);  // returns the upper part
   // Slabs stay apart: each must be able to become a plain chunk again.
   static bool CanMerge(const Block* low, const Block* high) {
@@ -159,7 +159,6 @@ class ArenaAllocator {
   void Absorb(Block* low, Block* high);
   void AddToIndex(Block* block);
   void RemoveFromIndex(Block* block);
-  SlotIndex::Value LargestHole(ChunkIndex chunk, const Block* but) const;
   bool Mark(ChunkIndex first, ChunkIndex count, bool mapped);
   void NoteStart(Block* block);
   void ForgetStart(Block* block);
@@ -171,11 +170,6 @@ class ArenaAllocator {
   static bool IsHole(const Block* block) {
     return block->state == Block::State::kFree && block->mapped && !block->small;
   }
-  // In units of 64 KiB; what is larger than 2 GiB counts as that.
-  static SlotIndex::Value ValueOf(Bytes size) {
-    const Bytes units = size / (64 * kKiB);
-    return static_cast<SlotIndex::Value>(units < INT16_MAX ? units : INT16_MAX);
-  }
   static int BinOf(Bytes size, StreamId stream);
 
   ChunkTable* table_ = nullptr;
@@ -183,8 +177,8 @@ class ArenaAllocator {
   Array<uint64_t> start_bits_;  // chunks in which a block starts
   BlockPool pool_;
   Block* first_ = nullptr;
-  SlotIndex holes_;  // for each chunk the largest hole that starts in it
-  UnitBins bins_;    // free runs of slabs
+  HoleIndex holes_;
+  UnitBins bins_;  // free runs of slabs
   BlockList unmapped_;
   BlockList cache_[kCacheBins];
   uint64_t cached_ = 0;  // blocks there

@@ -17,6 +17,9 @@ constexpr Bytes kTightBelow = 16 * kMiB;
 constexpr int kSlabSearch = 8;      // runs of one length among which the fullest slab is sought
 constexpr Bytes kAllowance = 4096;  // rounding to chunks may cost one part in so many of the demand
 
+// `alignment` is a power of two.
+Bytes Aligned(Bytes offset, Bytes alignment) { return (offset + alignment - 1) & ~(alignment - 1); }
+
 }  // namespace
 
 Bytes ArenaAllocator::AlignmentFor(Bytes size, Bytes requested) const {
@@ -79,42 +82,40 @@ bool ArenaAllocator::Better(const Block* block, const Block* found, StreamId str
 
 // Large requests take the lowest address; others the shortest of the lowest few holes that fit.
 Block* ArenaAllocator::FromHoles(Bytes size, Bytes alignment, StreamId stream) {
-  const SlotIndex::Value least = ValueOf(size);
   int left = size < kTightBelow ? kHoleSearch : 1;
   int waiting = 0;
   Block* found = nullptr;
-  for (uint32_t chunk = holes_.Find(0, least); chunk != SlotIndex::kNone && left > 0;
-       chunk = holes_.Find(chunk + 1, least)) {
-    Block* block = starts_[chunk].first;
-    for (; block != nullptr && ChunkOf(block->offset) == chunk && left > 0; block = block->next) {
-      if (!IsHole(block) || RoundUp(block->offset, alignment) + size > block->end()) continue;
-      const bool waits = Waits(block, stream);
-      if (waits && ++waiting > kFenceSearch && found != nullptr) left = 0;
-      if (!waits) --left;
-      if (found == nullptr || Better(block, found, stream)) found = block;
-      if (found->size == size && !waits) left = 0;  // none is shorter
+  HoleIndex::Search search(&holes_, size);
+  HoleIndex::Place place;
+  while (left > 0) {
+    Block* block = search.Next();
+    if (block == nullptr) break;
+    if (Aligned(block->offset, alignment) + size > block->end()) continue;
+    const bool waits = Waits(block, stream);
+    if (waits && ++waiting > kFenceSearch && found != nullptr) left = 0;
+    if (!waits) --left;
+    if (found == nullptr || Better(block, found, stream)) {
+      found = block;
+      place = search.place();
     }
+    if (found->size == size && !waits) left = 0;  // none is shorter
   }
-  if (found == nullptr) return nullptr;
-  const Bytes offset = RoundUp(found->offset, alignment);
-  if (offset == found->offset) return TakeFront(found, size);
-  RemoveFromIndex(found);
-  return Carve(found, offset, size);
+  return found == nullptr ? nullptr : TakeAt(place, found, Aligned(found->offset, alignment), size);
 }
 
-// The lower part of a hole; the rest stays one.
-Block* ArenaAllocator::TakeFront(Block* hole, Bytes size) {
-  const ChunkIndex chunk = ChunkOf(hole->offset);
-  const bool indexed = ValueOf(hole->size) == holes_.value(chunk);
-  Block* rest = hole->size == size ? nullptr : SplitAt(hole, hole->offset + size);
-  if (rest == nullptr || ChunkOf(rest->offset) == chunk) {
-    if (indexed) holes_.Set(chunk, LargestHole(chunk, hole));
-    return hole;
+// Part of the hole at `place`; what is left over on both sides stays in the index.
+Block* ArenaAllocator::TakeAt(HoleIndex::Place place, Block* hole, Bytes offset, Bytes size) {
+  Block* taken = offset == hole->offset ? hole : SplitAt(hole, offset);
+  Block* rest = taken->size == size ? nullptr : SplitAt(taken, offset + size);
+  if (taken != hole) {
+    holes_.Replace(place, hole);
+    if (rest != nullptr) holes_.Add(rest);
+  } else if (rest != nullptr) {
+    holes_.Replace(place, rest);
+  } else {
+    holes_.RemoveAt(place);
   }
-  const ChunkIndex other = ChunkOf(rest->offset);
-  const SlotIndex::Value value = indexed ? LargestHole(chunk, hole) : holes_.value(chunk);
-  holes_.SetBoth(chunk, value, other, std::max(holes_.value(other), ValueOf(rest->size)));
-  return hole;
+  return taken;
 }
 
 // The shortest hole of any kind. Linear: the alternative is to fail.
@@ -155,9 +156,7 @@ void ArenaAllocator::AddToIndex(Block* block) {
   } else if (block->small) {
     bins_.Add(block);
   } else {
-    const ChunkIndex chunk = ChunkOf(block->offset);
-    const SlotIndex::Value value = ValueOf(block->size);
-    if (value > holes_.value(chunk)) holes_.Set(chunk, value);
+    holes_.Add(block);
   }
 }
 
@@ -167,21 +166,8 @@ void ArenaAllocator::RemoveFromIndex(Block* block) {
   } else if (block->small) {
     bins_.Remove(block);
   } else {
-    const ChunkIndex chunk = ChunkOf(block->offset);
-    if (ValueOf(block->size) < holes_.value(chunk)) return;
-    holes_.Set(chunk, LargestHole(chunk, block));
+    holes_.Remove(block);
   }
-}
-
-// Of the holes that start in `chunk`, not counting `but`.
-SlotIndex::Value ArenaAllocator::LargestHole(ChunkIndex chunk, const Block* but) const {
-  SlotIndex::Value largest = 0;
-  const Bytes end = Bytes{chunk + 1} * kChunkBytes;
-  const Block* block = starts_[chunk].first;
-  for (; block != nullptr && block->offset < end; block = block->next) {
-    if (block != but && IsHole(block)) largest = std::max(largest, ValueOf(block->size));
-  }
-  return largest;
 }
 
 }  // namespace tidemark::core

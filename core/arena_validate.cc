@@ -29,7 +29,6 @@ bool ArenaAllocator::ValidateBlock(const Block* block) const {
 
 bool ArenaAllocator::ValidateIndexes() const {
   for (ChunkIndex chunk = 0; chunk < table_->size(); ++chunk) {
-    if (holes_.value(chunk) != LargestHole(chunk, nullptr)) return false;
     const bool starts = (start_bits_[chunk / 64] >> chunk % 64 & 1) != 0;
     if (starts != (starts_[chunk].first != nullptr)) return false;
   }
@@ -42,14 +41,15 @@ bool ArenaAllocator::ValidateIndexes() const {
       ++runs;
     }
   }
-  uint64_t unmapped = 0;
+  uint64_t unmapped = 0, holes = 0;
   for (const Block* b = unmapped_.head; b != nullptr; b = b->right) ++unmapped;
   for (const Block* b = first_; b != nullptr; b = b->next) {
     if (b->state != Block::State::kFree) continue;
     if (b->mapped && b->small) --runs;
     if (!b->mapped) --unmapped;
+    if (IsHole(b)) ++holes;
   }
-  return runs == 0 && unmapped == 0 && holes_.Validate();
+  return runs == 0 && unmapped == 0 && holes_.Validate(holes);
 }
 
 bool ArenaAllocator::Validate() const {

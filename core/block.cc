@@ -26,6 +26,7 @@ bool BlockPool::Grow(int count) {
     if (array == nullptr) return false;
     array->next = arrays_;
     arrays_ = array;
+    made_ += Array::kCount;
     for (int i = Array::kCount; i-- > 0;) Put(&array->blocks[i]);
   }
   return true;

@@ -44,6 +44,8 @@ class BlockPool {
 
   // Makes sure that `count` calls of Take succeed. False: out of memory, nothing changed.
   bool Reserve(int count) { return free_count_ >= count || Grow(count); }
+  // Blocks that were ever made.
+  size_t made() const { return made_; }
   Block* Take();  // needs a Reserve that covers it
   void Put(Block* block) {
     block->next = free_;
@@ -58,6 +60,7 @@ class BlockPool {
   Array* arrays_ = nullptr;
   Block* free_ = nullptr;
   int free_count_ = 0;
+  size_t made_ = 0;
 };
 
 // A list of blocks through `left` and `right`; a block is in at most one.

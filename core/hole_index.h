@@ -1,0 +1,100 @@
+// The holes of one arena in address order: the lowest one that is long enough, and the one at an
+// address, in a few instructions. Starts and lengths lie in arrays of 32, in units of 512 B, so
+// that one look at two lines of cache compares them all; a training step has tens of holes, and
+// thousands cost a scan of one number for every 8 to 32 of them.
+//
+// Not here: what a hole is, and merging (arena_allocator.h). Threads: none of its own.
+
+#ifndef TIDEMARK_CORE_HOLE_INDEX_H_
+#define TIDEMARK_CORE_HOLE_INDEX_H_
+
+#include <cstdint>
+
+#include "core/array.h"
+#include "core/block.h"
+
+namespace tidemark::core {
+
+class HoleIndex {
+ public:
+  // Where a hole stands in the order. Valid until holes are added or removed.
+  struct Place {
+    uint32_t group = 0;
+    uint32_t slot = 0;
+  };
+  static constexpr Bytes kMostBytes = kBlockBytes << 32;  // of the arena: starts fit in 32 bits
+
+  HoleIndex() = default;
+  ~HoleIndex();
+  HoleIndex(const HoleIndex&) = delete;
+  HoleIndex& operator=(const HoleIndex&) = delete;
+
+  // Room for so many holes, however they come and go. False: out of memory, nothing changed.
+  bool Reserve(size_t holes) { return holes <= room_ || Grow(holes); }
+
+  // Needs room for it.
+  void Add(Block* hole);
+  void Remove(const Block* hole) { RemoveAt(Locate(hole->offset)); }
+
+  // Goes through the holes of at least `least` bytes, from the lowest address up.
+  class Search {
+   public:
+    Search(HoleIndex* index, Bytes least) : index_(index), below_(LengthOf(least) - 1) {}
+    // The next one; null: there is none.
+    Block* Next();
+    Place place() const { return place_; }
+
+   private:
+    HoleIndex* index_;
+    int32_t below_;
+    uint32_t group_ = 0;  // the first one not looked into
+    uint32_t fit_ = 0;    // slots of the group before that are still to come
+    Place place_;
+  };
+  // The place of the hole that starts at `offset`; there is one.
+  Place Locate(Bytes offset) const;
+  Place After(Place place) const;
+  void RemoveAt(Place place);
+  // The hole at `place` is `hole` now: other bytes, between the same two neighbours.
+  void Replace(Place place, Block* hole);
+
+  // In order, each entry as its block says, no maximum too small. `holes`: how many there are.
+  bool Validate(size_t holes) const;
+
+ private:
+  static constexpr uint32_t kSlots = 32;
+  static constexpr uint32_t kSparse = 16;  // two neighbours with so few holes together become one
+  static constexpr uint32_t kFan = 16;     // the arrays over all groups come in so many
+  static constexpr int32_t kBeyond = INT32_MAX;
+  struct Group;
+
+  // Starts as signed numbers in the same order.
+  static int32_t StartOf(Bytes offset) {
+    return static_cast<int32_t>(static_cast<uint32_t>(offset / kBlockBytes) ^ UINT32_C(1) << 31);
+  }
+  static int32_t LengthOf(Bytes size) {
+    const Bytes units = size / kBlockBytes;
+    return units < INT32_MAX ? static_cast<int32_t>(units) : INT32_MAX;
+  }
+  bool Grow(size_t holes);
+  uint32_t GroupOf(int32_t start) const;
+  void Split(uint32_t group);
+  void DropIfSparse(uint32_t group);
+  void Join(uint32_t low);
+  uint32_t NextGroup(uint32_t group, int32_t below) const;
+  void InsertGroup(uint32_t at, Group* group);
+  void EraseGroup(uint32_t at);
+
+  // By group in address order, with entries beyond the last up to a multiple of kFan.
+  Array<Group*> groups_;
+  Array<int32_t> first_;  // its lowest start
+  Array<int32_t> most_;   // no hole of it is longer
+  uint32_t count_ = 0;    // groups in use
+  Array<Group*> made_;
+  Group* spare_ = nullptr;
+  size_t room_ = 0;
+};
+
+}  // namespace tidemark::core
+
+#endif  // TIDEMARK_CORE_HOLE_INDEX_H_
