@@ -55,7 +55,7 @@ uint32_t Greater32(const int32_t* values, int32_t than) {
 }  // namespace
 
 // Slots in use come first, in address order; the others have length 0 and start beyond all.
-struct alignas(64) HoleIndex::Group {
+struct HoleIndex::Group {
   int32_t length[kSlots];
   int32_t start[kSlots];
   Block* hole[kSlots];
