@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "client/cli/verb.h"
@@ -51,6 +52,11 @@ std::map<std::string, std::string> FlagValues() {
 
 bool TakesJob(const Verb& verb) { return absl::StrContains(verb.arguments, "JOB"); }
 
+// Files are offered where the arguments have a place for one.
+bool TakesFiles(const Verb& verb) {
+  return absl::StrContains(verb.arguments, "FILE") || absl::StrContains(verb.arguments, "COMMAND");
+}
+
 std::string VerbWords();
 
 // The fixed words among a verb's arguments: "get | set NAME" gives get and set.
@@ -69,12 +75,14 @@ std::string VerbWords() {
                        [](std::string* out, const Verb* verb) { out->append(verb->name); });
 }
 
-// Help texts stand between single quotes in the scripts.
-std::string Unquoted(const char* text) {
-  std::string out = text;
-  std::replace(out.begin(), out.end(), '\'', ' ');
-  std::replace(out.begin(), out.end(), ':', ';');
-  return out;
+// Help texts stand between single quotes in the scripts, and in zsh's lists a colon ends the word
+// that is explained.
+std::string ZshText(const char* text) {
+  return absl::StrReplaceAll(text, {{"'", "'\\''"}, {":", "\\:"}});
+}
+
+std::string FishText(const char* text) {
+  return absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"'", "\\'"}});
 }
 
 // Names of the attached jobs, asked for when they are needed.
@@ -104,9 +112,14 @@ std::string Bash() {
 
 std::string Zsh() {
   std::string out =
-      "#compdef tidemark\n_tidemark() {\n  if (( CURRENT == 2 )); then\n    local verbs=(";
+      "#compdef tidemark\n_tidemark() {\n"
+      "  local command=${words[(i)--]}\n"
+      "  if (( command < CURRENT )); then\n"
+      "    (( CURRENT -= command )); shift $command words; _normal; return\n"
+      "  fi\n"
+      "  if (( CURRENT == 2 )); then\n    local verbs=(";
   for (const Verb* verb : Verbs())
-    absl::StrAppendFormat(&out, "\n      '%s:%s'", verb->name, Unquoted(verb->summary));
+    absl::StrAppendFormat(&out, "\n      '%s:%s'", verb->name, ZshText(verb->summary));
   absl::StrAppend(&out, ")\n    _describe verb verbs\n    return\n  fi\n");
   absl::StrAppend(&out, "  case ${words[CURRENT-1]} in\n");
   for (const auto& [flag, values] : FlagValues()) {
@@ -114,9 +127,10 @@ std::string Zsh() {
   }
   absl::StrAppend(&out, "  esac\n  case ${words[2]} in\n");
   for (const Verb* verb : Verbs()) {
-    absl::StrAppendFormat(&out, "    %s) compadd -- %s %s%s; _files ;;\n", verb->name,
+    absl::StrAppendFormat(&out, "    %s) compadd -- %s %s%s%s ;;\n", verb->name,
                           ArgumentWords(*verb), FlagWords(*verb),
-                          TakesJob(*verb) ? absl::StrCat(" ", kJobNames) : "");
+                          TakesJob(*verb) ? absl::StrCat(" ", kJobNames) : "",
+                          TakesFiles(*verb) ? "; _files" : "");
   }
   absl::StrAppend(&out, "  esac\n}\ncompdef _tidemark tidemark\n");
   return out;
@@ -126,13 +140,17 @@ std::string Fish() {
   std::string out = "complete -c tidemark -n __fish_use_subcommand -f\n";
   for (const Verb* verb : Verbs()) {
     absl::StrAppendFormat(&out, "complete -c tidemark -n __fish_use_subcommand -a %s -d '%s'\n",
-                          verb->name, Unquoted(verb->summary));
+                          verb->name, FishText(verb->summary));
+    if (!TakesFiles(*verb)) {
+      absl::StrAppendFormat(&out, "complete -c tidemark -n '__fish_seen_subcommand_from %s' -f\n",
+                            verb->name);
+    }
     for (const Flag& flag : AllFlags(*verb)) {
       const std::string values = absl::StrJoin(ValuesOf(flag), " ");
       absl::StrAppendFormat(
           &out, "complete -c tidemark -n '__fish_seen_subcommand_from %s' -l %s%s -d '%s'\n",
           verb->name, flag.name + 2, values.empty() ? "" : absl::StrCat(" -xa '", values, "'"),
-          Unquoted(flag.help));
+          FishText(flag.help));
     }
     const std::string jobs = TakesJob(*verb) ? "(tidemark jobs 2>/dev/null | tail -n +2 | "
                                                "string replace -rf \"^ *\\S+ +(\\S+).*\" \"\\$1\")"

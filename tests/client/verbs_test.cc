@@ -21,6 +21,7 @@
 namespace tidemark::client {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
@@ -204,6 +205,15 @@ TEST(CommandLine, CompletionKnowsEveryVerb) {
     const std::string script = Call({"completion", shell}).out;
     for (const Verb* verb : client::Verbs()) EXPECT_THAT(script, HasSubstr(verb->name)) << shell;
   }
+}
+
+TEST(CommandLine, CompletionKeepsApostrophesAndColonsOfTheHelp) {
+  EXPECT_THAT(Call({"completion", "zsh"}).out,
+              AllOf(HasSubstr("print a shell'\\''s completion script"),
+                    HasSubstr("what happened on the node\\: jobs")));
+  EXPECT_THAT(
+      Call({"completion", "fish"}).out,
+      AllOf(HasSubstr("print a shell\\'s completion script"), HasSubstr("unix:PATH or HOST:PORT")));
 }
 
 // What bash offers after `words`, the last of which is being typed.
