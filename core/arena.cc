@@ -12,66 +12,84 @@ bool Arena::Init(ChunkIndex chunks, const ArenaSeam& seam, const ArenaOptions& o
   return table_.Init(chunks) && allocator_.Init(&table_);
 }
 
-Block* Arena::Allocate(Bytes bytes, StreamId stream) {
-  Request request{bytes, passed_, stream, false};
-  Block* block = Place(request);
-  if (block == nullptr) block = AllocateSlow(request);
-  return block;
-}
-
 Block* Arena::AllocateSlow(Request request) {
   Block* block = Extend(request.bytes, false) ? Place(request) : nullptr;
-  if (block == nullptr && Settle()) {
+  if (block == nullptr) {
+    const bool settled = Settle();
     request.passed = passed_;
-    block = Place(request);
-    if (block == nullptr && Extend(request.bytes, true)) block = Place(request);
+    if (settled) block = Place(request);
+    const bool more = settled || seam_.evict != nullptr || seam_.map_host != nullptr;
+    if (block == nullptr && more && Extend(request.bytes, true)) block = Place(request);
   }
   request.anywhere = true;
   return block != nullptr ? block : Place(request);
 }
 
-void Arena::Free(Block* block, StreamId stream, FenceId fence) {
-  if (fence > newest_) newest_ = fence;
-  allocator_.Free(block, fence, stream);
-}
-
-Block* Arena::Place(const Request& request) {
-  Block* block = allocator_.Allocate(request);
-  if (block == nullptr || !ArenaAllocator::MustWait(block, request.stream, passed_)) return block;
+bool Arena::Order(Block* block, StreamId stream) {
   ++counters_.ordered_fences;
-  if (seam_.order(seam_.owner, request.stream, block->fence)) {
-    block->stream = request.stream;  // what it frees may be used by itself without another wait
-    return block;
+  if (seam_.order(seam_.owner, stream, block->fence)) {
+    block->stream = stream;  // what it frees may be used by itself without another wait
+    return true;
   }
   allocator_.Free(block, 0);
-  return nullptr;
+  return false;
 }
 
 // Within the slack new chunks come first, beyond it free chunks from elsewhere do.
 bool Arena::Extend(Bytes bytes, bool settled) {
   Extension extension;
   if (!allocator_.PlanExtension(bytes, &extension)) return false;
+  const bool acquires = seam_.acquire != nullptr;
+  const ChunkIndex wanted = acquires && !settled ? Wanted(extension, bytes) : 0;
+  if (wanted != 0) {
+    seam_.acquire(seam_.owner, Available() + wanted);
+    if (!allocator_.PlanExtension(bytes, &extension)) return false;
+  }
+  const ChunkIndex missing = extension.missing;
+  ChunkIndex fresh = Available();
+  const ChunkIndex first = acquires ? fresh : Within(bytes);
+  ChunkIndex moved = missing - std::min(missing, first);
+  if (fresh < missing && missing - fresh > moved) moved = missing - fresh;
+  if (moved != 0 && Stitch(moved, extension) != 0) fresh = Available();
+  // What cannot be had without waiting is not worth trying before the wait.
+  if (fresh < missing && !settled) return false;
+  if (fresh < missing && seam_.evict != nullptr) {
+    Evict(missing);
+    fresh = Available();
+  }
+  return MapExtension(extension, seam_.map_host == nullptr ? missing : std::min(fresh, missing));
+}
+
+// Chunks that the owner is to acquire for `extension`: what lies within the slack, and beyond it
+// what free chunks from elsewhere cannot give.
+ChunkIndex Arena::Wanted(const Extension& extension, Bytes bytes) const {
+  const ChunkIndex spare = Available();
+  if (extension.missing <= spare) return 0;
+  const ChunkIndex lacking = extension.missing - spare;
+  const ChunkIndex within = Within(bytes);
+  const ChunkIndex most = lacking - std::min(lacking, within > spare ? within - spare : 0);
+  ChunkIndex free = 0;
+  ChunkIndex below = table_.high_water();
+  Range range;
+  while (free < most && NextFree(below, most - free, {ChunkState::kDevice, &extension}, &range)) {
+    free += range.count;
+    below = range.first;
+  }
+  return lacking - free;
+}
+
+// Chunks that may still be mapped within the slack when `bytes` more are live.
+ChunkIndex Arena::Within(Bytes bytes) const {
   const Bytes demand = std::max(allocator_.peak_requested(), allocator_.requested() + bytes);
   const ChunkIndex slots = SlotsFor(demand);
-  ChunkIndex fresh = seam_.available(seam_.owner);
-  const ChunkIndex within = slots > mapped() ? slots - mapped() : 0;
-  ChunkIndex wanted = extension.missing;
-  wanted -= wanted < within ? wanted : within;
-  if (fresh < extension.missing && extension.missing - fresh > wanted) {
-    wanted = extension.missing - fresh;
-  }
-  const ChunkIndex moved = wanted == 0 ? 0 : Stitch(wanted, extension);
-  fresh += moved;
-  // What cannot be had without waiting is not worth trying before the wait.
-  if (fresh < extension.missing && !settled) return false;
-  return MapExtension(extension);
+  return slots > mapped() ? slots - mapped() : 0;
 }
 
 ChunkIndex Arena::Stitch(ChunkIndex count, const Extension& keep) {
   ChunkIndex moved = 0;
   ChunkIndex below = table_.high_water();
   Range range;
-  while (moved < count && NextFree(below, count - moved, &keep, &range)) {
+  while (moved < count && NextFree(below, count - moved, {ChunkState::kDevice, &keep}, &range)) {
     below = range.first;
     if (UnmapRange(range)) moved += range.count;
   }
@@ -80,10 +98,17 @@ ChunkIndex Arena::Stitch(ChunkIndex count, const Extension& keep) {
   return moved;
 }
 
-// The highest run of at most `most` wholly free chunks below `below` whose fence has passed,
-// outside `keep`.
-bool Arena::NextFree(ChunkIndex below, ChunkIndex most, const Extension* keep, Range* range) const {
+// Again and again: an owner above its limits gives chunks back first, and may move only so many at
+// once. It ends because every round leaves less to evict.
+void Arena::Evict(ChunkIndex missing) {
+  ChunkIndex fresh = Available();
+  while (fresh < missing && seam_.evict(seam_.owner, missing - fresh) != 0) fresh = Available();
+}
+
+// The highest run of at most `most` wholly free chunks below `below` whose fence has passed.
+bool Arena::NextFree(ChunkIndex below, ChunkIndex most, const Search& search, Range* range) const {
   if (below == 0) return false;
+  const Extension* keep = search.keep;
   const Block* block = allocator_.BlockAt(Bytes{below} * kChunkBytes - 1);
   for (; block != nullptr; block = block->previous) {
     if (block->state != Block::State::kFree || !block->mapped || block->small) continue;
@@ -95,41 +120,57 @@ bool Arena::NextFree(ChunkIndex below, ChunkIndex most, const Extension* keep, R
       if (end > keep->first && end <= keep_end) end = keep->first;
       if (first < keep_end && keep_end < end) first = keep_end;
     }
-    if (first >= end) continue;
-    const ChunkIndex count = std::min(most, end - first);
-    *range = {end - count, count};
-    return true;
+    if (first < end && HighestIn(search.state, {first, end - first}, most, range)) return true;
   }
   return false;
 }
 
-// All of the extension or, of what was unmapped before, nothing.
-bool Arena::MapExtension(const Extension& extension) {
+// The highest run of at most `most` slots of `within` that are in `state`.
+bool Arena::HighestIn(ChunkState state, Range within, ChunkIndex most, Range* range) const {
+  ChunkIndex end = within.first + within.count;
+  ChunkIndex first = end - std::min(most, within.count);
+  const bool device = state == ChunkState::kDevice;
+  if ((device ? table_.host_chunks() : table_.device_chunks()) != 0) {
+    while (end > within.first && table_.state(end - 1) != state) --end;
+    first = end;
+    while (first > within.first && end - first < most && table_.state(first - 1) == state) --first;
+  }
+  *range = {first, end - first};
+  return first != end;
+}
+
+// All of the extension or, of what was unmapped before, nothing. The lowest `device` missing chunks
+// come from the device, the others from the host.
+bool Arena::MapExtension(const Extension& extension, ChunkIndex device) {
   const ChunkIndex end = extension.first + extension.count;
   ChunkIndex chunk = extension.first;
   while (chunk < end) {
+    const ChunkIndex most = device != 0 ? device : end;
     Range range = {chunk, 0};
-    while (chunk < end && table_.state(chunk) == ChunkState::kUnmapped) ++chunk, ++range.count;
+    while (chunk < end && range.count < most && table_.state(chunk) == ChunkState::kUnmapped) {
+      ++chunk, ++range.count;
+    }
     if (range.count == 0) {
       ++chunk;
-    } else if (!MapRange(range)) {
+    } else if (!MapRange(range, device != 0 ? ChunkState::kDevice : ChunkState::kHost)) {
       UndoMaps();
       return false;
+    } else if (device != 0) {
+      device -= range.count;
     }
   }
   undo_.Clear();
   return true;
 }
 
-bool Arena::MapRange(Range range) {
+bool Arena::MapRange(Range range, ChunkState state) {
+  const bool host = state == ChunkState::kHost;
   if (!undo_.Reserve(undo_.size() + 1) || !allocator_.ReserveMark()) return false;
-  if (!seam_.map(seam_.owner, range.first, range.count)) return false;
+  if (!(host ? seam_.map_host : seam_.map)(seam_.owner, range.first, range.count)) return false;
   allocator_.MarkMapped(range.first, range.count);
-  for (ChunkIndex i = range.first; i < range.first + range.count; ++i) {
-    table_.SetState(i, ChunkState::kDevice);
-  }
+  for (ChunkIndex i = range.first; i < range.first + range.count; ++i) table_.SetState(i, state);
   (void)undo_.Append(range);
-  counters_.mapped += range.count;
+  (host ? counters_.on_host : counters_.mapped) += range.count;
   return true;
 }
 
@@ -152,16 +193,45 @@ bool Arena::UnmapRange(Range range) {
   return true;
 }
 
+ChunkIndex Arena::Missing(Bytes bytes) {
+  Extension extension;
+  return allocator_.PlanExtension(bytes, &extension) ? extension.missing : 0;
+}
+
 ChunkIndex Arena::Release(ChunkIndex count) {
   allocator_.FoldCache();
   ChunkIndex released = 0;
   ChunkIndex below = table_.high_water();
   Range range;
-  while (released < count && NextFree(below, count - released, nullptr, &range)) {
+  while (released < count && NextFree(below, count - released, {}, &range)) {
     below = range.first;
     if (UnmapRange(range)) released += range.count;
   }
   return released;
+}
+
+void Arena::ReleaseHost() {
+  holes_on_host_ = false;
+  if (table_.host_chunks() == 0) return;
+  allocator_.FoldCache();
+  ChunkIndex below = table_.high_water();
+  Range range;
+  while (NextFree(below, below, {ChunkState::kHost}, &range)) {
+    below = range.first;
+    UnmapRange(range);
+  }
+  // Later, when their fences have passed.
+  for (ChunkIndex i = 0; i < table_.high_water() && !holes_on_host_; ++i) {
+    holes_on_host_ = table_.state(i) == ChunkState::kHost && table_.live(i) == 0;
+  }
+}
+
+bool Arena::OnHost(const Block* block) const {
+  const ChunkIndex last = LastChunkOf(block->offset, block->size);
+  for (ChunkIndex i = ChunkOf(block->offset); i <= last; ++i) {
+    if (table_.state(i) == ChunkState::kHost) return true;
+  }
+  return false;
 }
 
 bool Arena::Settle() {

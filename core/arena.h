@@ -9,7 +9,9 @@
 //   3. stitching: wholly free chunks from elsewhere are mapped under the new range;
 //   4. new chunks beyond the slack;
 //   5. waiting for fences, then steps 1, 3 and 4 again;
-//   6. a small request in any hole.
+//   6. eviction: live chunks' bytes move to host memory, and their chunks come under the new range;
+//   7. host memory under what is still lacking of it;
+//   8. a small request in any hole.
 //
 // Not here: time, physical memory, threads. The owner serialises.
 
@@ -22,13 +24,13 @@
 
 namespace tidemark::core {
 
-// The owner's side. Every function may fail; none may call the arena.
+// The owner's side. Every function may fail; none may call the arena, except where it says so.
 struct ArenaSeam {
   void* owner = nullptr;
   // Puts memory under the slots [first, first + count), all unmapped. False: under none of them.
   bool (*map)(void* owner, ChunkIndex first, ChunkIndex count) = nullptr;
-  // Takes the memory from under [first, first + count), all mapped and free, and keeps it for the
-  // next `map`. False: it still lies under all of them.
+  // Takes the memory from under [first, first + count), all mapped, free and in one state, and
+  // keeps it for the next `map`. False: it still lies under all of them.
   bool (*unmap)(void* owner, ChunkIndex first, ChunkIndex count) = nullptr;
   // Chunks that `map` could place now without an `unmap` before. An estimate; `map` decides.
   ChunkIndex (*available)(void* owner) = nullptr;
@@ -37,6 +39,20 @@ struct ArenaSeam {
   bool (*order)(void* owner, StreamId stream, FenceId fence) = nullptr;
   // Waits on the host until `fence` has passed, as far as possible. Returns what has passed.
   FenceId (*settle)(void* owner, FenceId fence) = nullptr;
+
+  // What not every owner has; null: it does not.
+  //
+  // Tries to make `available` at least `count`. An owner that has it counts as available what it
+  // holds already, which is mapped before anything is stitched. It may wait, and let others call
+  // the arena meanwhile: the request in hand begins anew. Never called after `settle` or `evict`
+  // within one request.
+  void (*acquire)(void* owner, ChunkIndex count) = nullptr;
+  // Moves the bytes of up to `count` chunks with live buffers to host memory, sets their state in
+  // table() to kHost and counts the device chunks as available. Returns how many; 0 when that would
+  // not be enough to serve a request that lacks `count` chunks.
+  ChunkIndex (*evict)(void* owner, ChunkIndex count) = nullptr;
+  // As `map`, with host memory.
+  bool (*map_host)(void* owner, ChunkIndex first, ChunkIndex count) = nullptr;
 };
 
 struct ArenaOptions {
@@ -54,6 +70,7 @@ struct ArenaCounters {
   uint64_t ordered_fences = 0;  // calls of `order`
   uint64_t settled_fences = 0;  // calls of `settle`
   uint64_t undone = 0;          // mapped and taken back because a later map failed
+  uint64_t on_host = 0;         // mapped to host memory for want of chunks
 };
 
 class Arena {
@@ -63,10 +80,21 @@ class Arena {
 
   // A live block of at least `bytes` for work on `stream`, or null: then nothing has changed that a
   // later request would notice, but free chunks may have moved.
-  Block* Allocate(Bytes bytes, StreamId stream = kAnyStream);
+  Block* Allocate(Bytes bytes, StreamId stream = kAnyStream) {
+    if (holes_on_host_) ReleaseHost();
+    const Request request{bytes, passed_, stream, false};
+    Block* block = Place(request);
+    return block != nullptr ? block : AllocateSlow(request);
+  }
   // `stream` is where the block was last used; kAnyStream when that is not known. Other streams may
   // have to wait for `fence` before they use its bytes. 0: nothing in flight touches them.
-  void Free(Block* block, StreamId stream = kAnyStream, FenceId fence = 0);
+  void Free(Block* block, StreamId stream = kAnyStream, FenceId fence = 0) {
+    if (fence > newest_) newest_ = fence;
+    if (table_.host_chunks() != 0 && OnHost(block)) holes_on_host_ = true;
+    allocator_.Free(block, fence, stream);
+  }
+  // Chunks that a request of `bytes` lacks at present.
+  ChunkIndex Missing(Bytes bytes);
   // Fences up to `fence` have passed.
   void Passed(FenceId fence) {
     if (fence > passed_) passed_ = fence;
@@ -78,10 +106,15 @@ class Arena {
   // last call could have done without, half are unmapped, as far as they are free, so that the
   // owner can give them back. Returns how many.
   ChunkIndex Decay();
-  // Unmaps up to `count` wholly free chunks whose fences have passed. Returns how many.
+  // Unmaps up to `count` wholly free device chunks whose fences have passed. Returns how many.
   ChunkIndex Release(ChunkIndex count);
+  // Unmaps the wholly free chunks in host memory whose fences have passed: a buffer that was placed
+  // there would have to come back with bytes that nobody wants. Allocate does it after such a free.
+  void ReleaseHost();
 
   void Pin(Block* block, PinReason reason);
+  // Whether a chunk of it is in host memory.
+  bool OnHost(const Block* block) const;
 
   ChunkIndex mapped() const { return table_.device_chunks() + table_.host_chunks(); }
   ChunkTable& table() { return table_; }
@@ -95,15 +128,29 @@ class Arena {
     ChunkIndex count = 0;
   };
 
-  Block* Place(const Request& request);
+  Block* Place(const Request& request) {
+    Block* block = allocator_.Allocate(request);
+    if (block == nullptr || !ArenaAllocator::MustWait(block, request.stream, passed_)) return block;
+    return Order(block, request.stream) ? block : nullptr;
+  }
+  bool Order(Block* block, StreamId stream);
   Block* AllocateSlow(Request request);
   bool Extend(Bytes bytes, bool settled);
+  ChunkIndex Wanted(const Extension& extension, Bytes bytes) const;
+  ChunkIndex Within(Bytes bytes) const;
   ChunkIndex Stitch(ChunkIndex count, const Extension& keep);
-  bool MapExtension(const Extension& extension);
-  bool MapRange(Range range);
+  void Evict(ChunkIndex missing);
+  bool MapExtension(const Extension& extension, ChunkIndex device);
+  bool MapRange(Range range, ChunkState state);
   bool UnmapRange(Range range);
   void UndoMaps();
-  bool NextFree(ChunkIndex below, ChunkIndex most, const Extension* keep, Range* range) const;
+  struct Search {
+    ChunkState state = ChunkState::kDevice;
+    const Extension* keep = nullptr;  // not in there
+  };
+  bool NextFree(ChunkIndex below, ChunkIndex most, const Search& search, Range* range) const;
+  bool HighestIn(ChunkState state, Range within, ChunkIndex most, Range* range) const;
+  ChunkIndex Available() const { return seam_.available(seam_.owner); }
   ChunkIndex SlotsFor(Bytes demand) const;
   bool Settle();
 
@@ -114,7 +161,8 @@ class Arena {
   ArenaCounters counters_;
   Array<Range> undo_;  // mapped for the request in hand
   FenceId passed_ = 0;
-  FenceId newest_ = 0;  // the largest fence anything was freed with
+  FenceId newest_ = 0;          // the largest fence anything was freed with
+  bool holes_on_host_ = false;  // a host chunk may have become wholly free
 };
 
 }  // namespace tidemark::core

@@ -102,6 +102,7 @@ class ArenaAllocator {
   Block* BlockAt(Bytes offset) const;
 
   Bytes requested() const { return requested_; }
+  Bytes allocated() const { return allocated_; }
   Bytes peak_requested() const { return peak_requested_; }
   // The most bytes that were live at once since the last call.
   Bytes TakeIntervalPeak() {
@@ -109,7 +110,7 @@ class ArenaAllocator {
     interval_peak_ = allocated_;
     return peak;
   }
-  // The sums alone, at no cost; Stats() also walks the blocks.
+  // The sums alone; Stats() also walks the blocks.
   AllocatorStats Totals() const;
   AllocatorStats Stats(FenceId passed) const;
 

@@ -19,9 +19,12 @@ namespace tidemark::core {
 
 class ArenaModel {
  public:
-  ArenaModel(ChunkIndex slots, ChunkIndex capacity) : backend_(capacity), slots_(slots) {
+  // `host`: chunks of host memory for an owner that evicts; 0: one that does not.
+  ArenaModel(ChunkIndex slots, ChunkIndex capacity, ChunkIndex host = 0)
+      : backend_(capacity), slots_(slots) {
     backend_.on_unmap = [this](ChunkIndex first, ChunkIndex count) { NoteUnmap(first, count); };
-    Claim(arena_.Init(slots, backend_.Seam()), "an arena of this size fits in memory");
+    const ArenaSeam seam = host == 0 ? backend_.Seam() : backend_.FullSeam(&arena_, host);
+    Claim(arena_.Init(slots, seam), "an arena of this size fits in memory");
   }
 
   // `what` chooses, `argument` says how much, which one, where.
@@ -57,7 +60,8 @@ class ArenaModel {
       Claim(is == backend_.IsMapped(i), "table and owner agree on what is mapped");
       mapped += is ? 1 : 0;
     }
-    Claim(mapped == backend_.mapped(), "every mapped chunk is accounted for");
+    Claim(mapped == backend_.mapped() + backend_.on_host(), "every mapped chunk is accounted for");
+    Claim(arena_.table().host_chunks() == backend_.on_host(), "and so is every one on the host");
     Bytes requested = 0;
     for (const auto& [offset, live] : live_) requested += live.requested;
     Claim(requested == arena_.allocator().requested(), "the sum of requests adds up");
@@ -69,6 +73,7 @@ class ArenaModel {
     while (!live_.empty()) Free(0);
     Pass(~uint32_t{0});
     arena_.Release(slots_);
+    arena_.ReleaseHost();
     Walk();
     Claim(arena_.mapped() == 0, "an empty arena gives every chunk back");
     Claim(arena_.allocator().Totals().allocated == 0, "nothing is counted when nothing lives");

@@ -21,6 +21,7 @@ struct Case {
   ChunkIndex capacity;
   int walk_every;
   bool faults;
+  ChunkIndex host = 0;
 };
 
 class ArenaSteps : public testing::TestWithParam<Case> {};
@@ -28,7 +29,7 @@ class ArenaSteps : public testing::TestWithParam<Case> {};
 TEST_P(ArenaSteps, KeepWhatTheArenaPromises) {
   const Case c = GetParam();
   std::mt19937 random(c.seed);
-  ArenaModel model(256, c.capacity);
+  ArenaModel model(256, c.capacity, c.host);
   model.faults = c.faults;
   const uint64_t steps = c.walk_every == 1 ? Steps() / 300 : Steps() / 6;
   for (uint64_t step = 0; step < steps; ++step) {
@@ -44,13 +45,15 @@ INSTANTIATE_TEST_SUITE_P(Seeds, ArenaSteps,
                          testing::Values(Case{1, 256, 1, false}, Case{2, 40, 1, true},
                                          Case{3, 200, 500, false}, Case{4, 200, 500, true},
                                          Case{5, 64, 500, false}, Case{6, 64, 500, true},
-                                         Case{7, 16, 500, true}, Case{8, 6, 500, true}));
+                                         Case{7, 16, 500, true}, Case{8, 6, 500, true},
+                                         Case{9, 40, 1, true, 20}, Case{10, 24, 500, false, 64},
+                                         Case{11, 16, 500, true, 40}));
 
 // The same steps again and again, each time with another call failing.
-TEST(ArenaFaults, NoFailingCallLosesAnything) {
-  const auto run = [](uint64_t fail, uint64_t* calls) {
+void FailEachCall(ChunkIndex host) {
+  const auto run = [host](uint64_t fail, uint64_t* calls) {
     std::mt19937 random(11);
-    ArenaModel model(128, 24);
+    ArenaModel model(128, 24, host);
     model.faults = false;
     model.FailCall(fail);
     for (int step = 0; step < 1200; ++step) {
@@ -68,6 +71,9 @@ TEST(ArenaFaults, NoFailingCallLosesAnything) {
     ASSERT_EQ(run(fail, &unused), "") << "call " << fail << " failed";
   }
 }
+
+TEST(ArenaFaults, NoFailingCallLosesAnything) { FailEachCall(0); }
+TEST(ArenaFaults, NorWhereChunksAreAcquiredAndLeaveForTheHost) { FailEachCall(16); }
 
 }  // namespace
 }  // namespace tidemark::core

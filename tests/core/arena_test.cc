@@ -70,5 +70,95 @@ TEST(Arena, GivesIdleChunksBackByHalves) {
   EXPECT_TRUE(f.Valid());
 }
 
+// An owner that acquires, evicts and has host memory.
+struct FullFixture {
+  FullFixture(ChunkIndex capacity, ChunkIndex host) : backend(capacity) {
+    ok = arena.Init(256, backend.FullSeam(&arena, host));
+  }
+  bool Valid() const { return ok && arena.Validate() && !backend.misused(); }
+  bool OnHost(const Block* block) const { return arena.OnHost(block); }
+  CountingBackend backend;
+  Arena arena;
+  bool ok;
+};
+
+TEST(ArenaWithHost, AcquiresOnlyWhatFreeChunksBeyondTheSlackCannotGive) {
+  FullFixture f(64, 0);
+  Block* a = f.arena.Allocate(8 * kMiB);
+  f.arena.Allocate(2 * kMiB);
+  Block* b = f.arena.Allocate(8 * kMiB);
+  f.arena.Free(a);
+  f.arena.Free(b);
+  ASSERT_NE(f.arena.Allocate(16 * kMiB), nullptr);
+  EXPECT_EQ(f.backend.peak_held(), 9u);
+  EXPECT_TRUE(f.Valid());
+}
+
+TEST(ArenaWithHost, EvictsNoMoreThanARequestLacks) {
+  FullFixture f(8, 16);
+  const Block* a = f.arena.Allocate(8 * kMiB);
+  const Block* b = f.arena.Allocate(6 * kMiB);
+  const Block* c = f.arena.Allocate(6 * kMiB);
+  ASSERT_NE(c, nullptr);
+  EXPECT_EQ(f.backend.on_host(), 2u);
+  EXPECT_TRUE(f.OnHost(a));
+  EXPECT_FALSE(f.OnHost(b));
+  EXPECT_FALSE(f.OnHost(c));
+  EXPECT_TRUE(f.Valid());
+}
+
+TEST(ArenaWithHost, EvictsNothingWhereWaitingForFencesIsEnough) {
+  FullFixture f(8, 16);
+  f.arena.Allocate(4 * kMiB);
+  Block* b = f.arena.Allocate(12 * kMiB);
+  f.arena.Free(b, 1, 3);
+  ASSERT_NE(f.arena.Allocate(10 * kMiB, 2), nullptr);
+  EXPECT_EQ(f.backend.on_host(), 0u);
+  EXPECT_TRUE(f.Valid());
+}
+
+TEST(ArenaWithHost, ARequestAboveTheCapacityLiesPartlyInHostMemory) {
+  FullFixture f(4, 16);
+  Block* block = f.arena.Allocate(20 * kMiB);
+  ASSERT_NE(block, nullptr);
+  EXPECT_EQ(f.backend.mapped(), 4u);
+  EXPECT_EQ(f.backend.on_host(), 6u);
+  EXPECT_EQ(f.arena.counters().on_host, 6u);
+  EXPECT_EQ(f.arena.Allocate(30 * kMiB), nullptr) << "more than device and host hold";
+  EXPECT_TRUE(f.Valid());
+}
+
+TEST(ArenaWithHost, NoBufferIsPlacedWhereAFormerOneLeftItsBytesOnTheHost) {
+  FullFixture f(5, 8);
+  Block* a = f.arena.Allocate(8 * kMiB);
+  f.arena.Allocate(2 * kMiB);
+  Block* b = f.arena.Allocate(8 * kMiB);
+  ASSERT_TRUE(f.OnHost(a));
+  f.arena.Free(a, 1, 7);
+  f.arena.Free(b);
+  const Block* c = f.arena.Allocate(8 * kMiB);
+  ASSERT_NE(c, nullptr);
+  EXPECT_FALSE(f.OnHost(c));
+  f.arena.Passed(7);
+  f.arena.ReleaseHost();
+  EXPECT_EQ(f.backend.on_host(), 0u) << "wholly free chunks on the host serve nobody";
+  EXPECT_TRUE(f.Valid());
+}
+
+TEST(ArenaWithHost, OthersMayAllocateAndFreeWhileChunksAreWaitedFor) {
+  FullFixture f(64, 0);
+  Block* a = f.arena.Allocate(10 * kMiB);
+  const Block* other = nullptr;
+  f.backend.during_acquire = [&] {
+    f.arena.Free(a);
+    other = f.arena.Allocate(24 * kMiB);
+  };
+  const Block* block = f.arena.Allocate(16 * kMiB);
+  ASSERT_NE(block, nullptr);
+  ASSERT_NE(other, nullptr);
+  EXPECT_TRUE(block->end() <= other->offset || other->end() <= block->offset);
+  EXPECT_TRUE(f.Valid());
+}
+
 }  // namespace
 }  // namespace tidemark::core

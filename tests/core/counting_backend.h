@@ -17,6 +17,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "core/arena.h"
@@ -46,13 +47,31 @@ class CountingBackend {
     return seam;
   }
 
+  // The same with the means that not every owner has: chunks are acquired before they are mapped,
+  // live ones leave for `host` chunks of host memory, and what is lacking lies there.
+  ArenaSeam FullSeam(Arena* arena, ChunkIndex host) {
+    ArenaSeam seam = Seam();
+    arena_ = arena;
+    host_capacity_ = host;
+    seam.available = [](void* owner) { return Self(owner)->reserve_; };
+    seam.acquire = [](void* owner, ChunkIndex count) { Self(owner)->Acquire(count); };
+    seam.evict = [](void* owner, ChunkIndex count) { return Self(owner)->Evict(count); };
+    seam.map_host = [](void* owner, ChunkIndex first, ChunkIndex count) {
+      return Self(owner)->MapHost(first, count);
+    };
+    return seam;
+  }
+
   // Chunks mapped or kept for the next map: what the device has given away.
   ChunkIndex held() const { return mapped_ + reserve_; }
   ChunkIndex peak_held() const { return peak_held_; }
   ChunkIndex mapped() const { return mapped_; }
-  bool IsMapped(ChunkIndex chunk) const { return chunk < slots_.size() && slots_[chunk] != 0; }
+  ChunkIndex on_host() const { return on_host_; }
+  bool IsMapped(ChunkIndex chunk) const {
+    return chunk < slots_.size() && slots_[chunk] != kNothing;
+  }
   void LetReserveGo() { reserve_ = 0; }
-  // Calls so far that may fail: map, unmap, order, settle.
+  // Calls so far that may fail: map, unmap, order, settle, acquire, evict, map_host.
   uint64_t calls() const { return calls_; }
   // Call number `call`, counted from 0, fails.
   void FailCall(uint64_t call) { fail_at_ = call; }
@@ -63,6 +82,8 @@ class CountingBackend {
   // Of the last successful `order`.
   StreamId ordered_stream() const { return ordered_stream_; }
   FenceId ordered_fence() const { return ordered_fence_; }
+  // Runs once, in the next `acquire`: others may call the arena there.
+  std::function<void()> during_acquire;
   // Is told of every range before it is unmapped.
   std::function<void(ChunkIndex first, ChunkIndex count)> on_unmap;
 
@@ -70,31 +91,68 @@ class CountingBackend {
   static CountingBackend* Self(void* owner) { return static_cast<CountingBackend*>(owner); }
   bool Fails() { return calls_++ == fail_at_; }
 
-  bool Map(ChunkIndex first, ChunkIndex count) {
-    if (Fails() || count > capacity_ - mapped_) return false;
+  enum : uint8_t { kNothing, kDevice, kHost };
+
+  void Place(ChunkIndex first, ChunkIndex count, uint8_t what) {
     if (slots_.size() < first + count) slots_.resize(first + count);
     for (ChunkIndex i = first; i < first + count; ++i) {
-      if (slots_[i] != 0) misused_ = true;
-      slots_[i] = 1;
+      if (slots_[i] != kNothing) misused_ = true;
+      slots_[i] = what;
     }
-    mapped_ += count;
+    (what == kHost ? on_host_ : mapped_) += count;
+  }
+  bool Map(ChunkIndex first, ChunkIndex count) {
+    if (Fails() || count > capacity_ - mapped_) return false;
+    Place(first, count, kDevice);
     reserve_ -= reserve_ < count ? reserve_ : count;
     if (held() > peak_held_) peak_held_ = held();
+    return true;
+  }
+  bool MapHost(ChunkIndex first, ChunkIndex count) {
+    if (Fails() || count > host_capacity_ - on_host_) return false;
+    Place(first, count, kHost);
     return true;
   }
   bool Unmap(ChunkIndex first, ChunkIndex count) {
     if (Fails()) return false;
     if (on_unmap) on_unmap(first, count);
+    const bool host = IsMapped(first) && slots_[first] == kHost;
     for (ChunkIndex i = first; i < first + count; ++i) {
-      if (!IsMapped(i)) {
+      if (!IsMapped(i) || (slots_[i] == kHost) != host) {
         misused_ = true;
         return false;
       }
-      slots_[i] = 0;
+      slots_[i] = kNothing;
     }
-    mapped_ -= count;
-    reserve_ += count;
+    if (host) {
+      on_host_ -= count;
+    } else {
+      mapped_ -= count;
+      reserve_ += count;
+    }
     return true;
+  }
+  void Acquire(ChunkIndex count) {
+    if (during_acquire) std::exchange(during_acquire, nullptr)();
+    if (Fails()) return;
+    if (count > reserve_) reserve_ = count < capacity_ - mapped_ ? count : capacity_ - mapped_;
+    if (held() > peak_held_) peak_held_ = held();
+  }
+  // The lowest ones that are live and not pinned.
+  ChunkIndex Evict(ChunkIndex count) {
+    if (Fails() || count > host_capacity_ - on_host_) return 0;
+    ChunkTable& table = arena_->table();
+    ChunkIndex moved = 0;
+    for (ChunkIndex i = 0; i < table.high_water() && moved < count; ++i) {
+      if (table.state(i) != ChunkState::kDevice || table.live(i) == 0 || table.pinned(i)) continue;
+      table.SetState(i, ChunkState::kHost);
+      slots_[i] = kHost;
+      ++moved;
+    }
+    mapped_ -= moved;
+    reserve_ += moved;
+    on_host_ += moved;
+    return moved;
   }
   bool Order(StreamId stream, FenceId fence) {
     if (Fails()) return false;
@@ -110,6 +168,9 @@ class CountingBackend {
   ChunkIndex capacity_;
   ChunkIndex mapped_ = 0;
   ChunkIndex reserve_ = 0;
+  Arena* arena_ = nullptr;
+  ChunkIndex host_capacity_ = 0;
+  ChunkIndex on_host_ = 0;
   ChunkIndex peak_held_ = 0;
   uint64_t calls_ = 0;
   uint64_t fail_at_ = ~uint64_t{0};

@@ -9,7 +9,8 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using tidemark::core::ChunkIndex;
   if (size < 4) return 0;
-  tidemark::core::ArenaModel model(64, static_cast<ChunkIndex>(data[0] % 64 + 1));
+  tidemark::core::ArenaModel model(64, static_cast<ChunkIndex>(data[0] % 64 + 1),
+                                   static_cast<ChunkIndex>(data[1] % 32));
   for (size_t i = 4; i + 4 <= size; i += 4) {
     const uint32_t argument = static_cast<uint32_t>(data[i + 1]) | uint32_t{data[i + 2]} << 8 |
                               uint32_t{data[i + 3]} << 16;
