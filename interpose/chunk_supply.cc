@@ -42,11 +42,7 @@ uint64_t ChunkSupply::Allowed(Place place) const {
 
 bool ChunkSupply::Take(Place place, uint64_t more, Chunk* chunk) {
   Store& store = of(place);
-  if (store.reserve == 0) {
-    const uint64_t allowed = Allowed(place);
-    if (store.held >= allowed) return false;
-    if (!Lease(place, BatchOf(place, more + 1))) return false;
-  }
+  if (store.reserve == 0 && !Refill(place, more + 1)) return false;
   *chunk = store.chunks[--store.reserve];
   return true;
 }
@@ -77,8 +73,7 @@ void ChunkSupply::Accept(Place place, const Offer& offer) {
         &chunk.handle, reinterpret_cast<void*>(static_cast<uintptr_t>(offer.fds[i])),
         CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
     close(offer.fds[i]);
-    if (result == CUDA_SUCCESS && store.reserve < kReserve) {
-      store.chunks[store.reserve++] = chunk;
+    if (result == CUDA_SUCCESS && Keep(&store, chunk)) {
       ++store.held;
       continue;
     }
@@ -89,17 +84,16 @@ void ChunkSupply::Accept(Place place, const Offer& offer) {
 }
 
 // With a daemon its answer stands; without one the job creates what its budget allows.
-bool ChunkSupply::Lease(Place place, uint64_t count) {
+bool ChunkSupply::Refill(Place place, uint64_t needed) {
   Store& store = of(place);
+  const uint64_t before = store.reserve;
+  if (!HasRoom(place)) return false;
   Offer offer;
-  Ask(place, count, &offer);
-  if (offer.answer == Answer::kAlone) {
-    Chunk chunk;
-    if (store.held >= Allowed(place) || !Create(place, &chunk)) return false;
-    store.chunks[store.reserve++] = chunk;
-  }
+  Ask(place, BatchOf(place, needed), &offer);
+  Chunk chunk;
+  if (offer.answer == Answer::kAlone && Create(place, &chunk)) Put(place, chunk);
   Accept(place, offer);
-  return store.reserve != 0;
+  return store.reserve > before;
 }
 
 bool ChunkSupply::Create(Place place, Chunk* chunk) {
@@ -119,11 +113,13 @@ bool ChunkSupply::Create(Place place, Chunk* chunk) {
 
 void ChunkSupply::Put(Place place, const Chunk& chunk) {
   Store& store = of(place);
-  if (store.held > Allowed(place) || store.reserve == kReserve) {
-    LetGo(place, &chunk, 1);
-  } else {
-    store.chunks[store.reserve++] = chunk;
-  }
+  if (store.held > Allowed(place) || !Keep(&store, chunk)) LetGo(place, &chunk, 1);
+}
+
+bool ChunkSupply::Keep(Store* store, const Chunk& chunk) {
+  if (store->reserve == store->chunks.size() && !store->chunks.Append(chunk)) return false;
+  store->chunks[store->reserve++] = chunk;
+  return true;
 }
 
 void ChunkSupply::GiveSide(Chunk* chunk) {

@@ -6,6 +6,7 @@
 #ifndef TIDEMARK_INTERPOSE_CHUNK_SUPPLY_H_
 #define TIDEMARK_INTERPOSE_CHUNK_SUPPLY_H_
 
+#include "core/array.h"
 #include "core/units.h"
 #include "interpose/session.h"
 #include "kernels/driver.h"
@@ -35,6 +36,8 @@ class ChunkSupply {
   // A chunk from the reserve, else a new one; `more` is how many the caller will take right after.
   // False: there is none within budget and capacity; nothing changed.
   bool Take(Place place, uint64_t more, Chunk* chunk);
+  // Puts new chunks into the reserve, one at least, when `needed` will be taken. False: none.
+  bool Refill(Place place, uint64_t needed);
   // A lease in two halves, so that the wait for the daemon can be had without the device's lock:
   // Ask changes nothing here and needs no lock; Accept puts what came into the reserve. Asking
   // above the known budget is allowed: so the daemon learns of a shortage.
@@ -71,19 +74,18 @@ class ChunkSupply {
   CUmemAllocationProp Properties(Place place) const;
 
  private:
-  static constexpr uint64_t kReserve = 1024;  // more than these are let go
   struct Store {
     uint64_t budget = 0;
     uint64_t held = 0;
     uint64_t peak = 0;
     uint64_t reserve = 0;
-    Chunk chunks[kReserve];
+    core::Array<Chunk> chunks;  // the first `reserve` of them
   };
   Store& of(Place place) { return stores_[static_cast<int>(place)]; }
   const Store& of(Place place) const { return stores_[static_cast<int>(place)]; }
   uint64_t Allowed(Place place) const;
-  bool Lease(Place place, uint64_t count);
   bool Create(Place place, Chunk* chunk);
+  static bool Keep(Store* store, const Chunk& chunk);
   void LetGo(Place place, const Chunk* chunks, uint32_t count);
 
   const kernels::Driver* driver_ = nullptr;

@@ -2,14 +2,17 @@
 // bytes of it, which chunk lies under which, the streams and fences, and the supply of chunks.
 //
 // Flow: manager.cc and gate.cc call in with the lock held (Allocate gives it up while it waits for
-// the daemon or for other jobs); allocation is in device_memory.cc, moves
-// and safepoints in residency.cc. Threads: `mutex` is held for every call except Contains(); work
-// that was let through the gate is counted in `inside` until the driver took it.
+// the daemon or for other jobs); allocation is in device_memory.cc, what lies
+// under the arena in backing.cc, moves and safepoints in residency.cc, figures in figures.cc.
+// Threads: `mutex` is held for every call except Contains(); work that was let through the gate is
+// counted in `inside` until the driver took it.
 
 #ifndef TIDEMARK_INTERPOSE_DEVICE_MEMORY_H_
 #define TIDEMARK_INTERPOSE_DEVICE_MEMORY_H_
 
-#include "core/arena_allocator.h"
+#include <optional>
+
+#include "core/arena.h"
 #include "core/iteration.h"
 #include "interpose/chunk_supply.h"
 #include "interpose/futex.h"
@@ -39,6 +42,27 @@ struct MoveCounters {
   core::Bytes peak_requested = 0;
 };
 
+class DeviceMemory;
+
+// No work of the job in flight on a device: newcomers wait for the lock, who is inside has left,
+// the contexts are synchronised. The device's lock is held for as long as it lives.
+class Safepoint {
+ public:
+  explicit Safepoint(DeviceMemory* memory);
+  ~Safepoint();
+  Safepoint(const Safepoint&) = delete;
+  Safepoint& operator=(const Safepoint&) = delete;
+  // False: a capture is active, somebody did not leave in time, or the device reported an error.
+  bool reached() const { return reached_; }
+  int64_t started_ns() const { return started_ns_; }
+
+ private:
+  DeviceMemory* memory_;
+  int64_t started_ns_;
+  bool pushed_ = false;
+  bool reached_ = false;
+};
+
 class DeviceMemory {
  public:
   static constexpr int kContexts = 16;
@@ -58,7 +82,7 @@ class DeviceMemory {
                     bool pooled = false);
   // False: `address` is no live buffer's base.
   bool Free(CUdeviceptr address);
-  core::Block* Find(CUdeviceptr address) const { return allocator_.Find(address - base_); }
+  core::Block* Find(CUdeviceptr address) const { return arena_.Find(address - base_); }
   CUdeviceptr AddressOf(const core::Block* block) const { return base_ + block->offset; }
   void MemInfo(size_t* free_bytes, size_t* total_bytes);
   void CountPassedThrough(core::Bytes bytes, int sign);
@@ -83,7 +107,7 @@ class DeviceMemory {
   }
   void EndLaunch() { iteration_.End(); }
   bool anything_on_host() const { return table_.host_chunks() != 0; }
-  bool OnHost(const core::Block* block) const;
+  bool OnHost(const core::Block* block) const { return arena_.OnHost(block); }
   // Brings the host chunks of `blocks` back as far as the budget allows without evicting what
   // `launch` touches. Whatever stays is reached over the link.
   void MakeResident(core::Block* const* blocks, int count, core::LaunchNumber launch);
@@ -96,7 +120,7 @@ class DeviceMemory {
   void FollowPolicy() {
     if (session_->PolicySequence() != policy_seen_ || shrink_pending_) FollowPolicySlow();
   }
-  void Pin(core::Block* block, core::PinReason reason);
+  void Pin(core::Block* block, core::PinReason reason) { arena_.Pin(block, reason); }
 
   // ---- What the job itself says (hints.cc).
   // False, and nothing changed: a chunk of it has no such pin.
@@ -140,26 +164,28 @@ class DeviceMemory {
 
  private:
   friend class Safepoint;
-  core::Block* TryPlace(core::Bytes bytes, bool anywhere);
-  core::Block* Grow(core::Bytes bytes);
-  uint64_t FreeChunks();
-  void Stock(Place place, uint64_t count);
+
+  // ---- The owner's side of the arena (backing.cc).
+  core::ArenaSeam Seam();
+  core::Block* PlaceBlock(core::Bytes bytes);
   core::Block* WaitForOtherJobs(core::Bytes bytes);
-  bool MapExtension(core::Bytes bytes, uint64_t* missing);
-  bool Fill(const core::Extension& extension, Place place, uint64_t* missing);
-  bool MapRun(core::ChunkIndex first, const Chunk* chunks, core::ChunkIndex count, Place place);
-  bool TakeDeviceChunk(uint64_t more, Chunk* chunk);
-  bool IsFree(core::ChunkIndex chunk, const core::Extension* keep) const;
-  uint64_t CollectFree(uint64_t count, const core::Extension* keep);
-  bool UnmapRun(core::ChunkIndex first, core::ChunkIndex count);
+  bool EnterSafepoint();
+  bool Map(Place place, core::ChunkIndex first, core::ChunkIndex count);
+  bool MapOnHost(core::ChunkIndex first, core::ChunkIndex count);
+  bool Unmap(core::ChunkIndex first, core::ChunkIndex count);
+  void PutBack(Place place, core::ChunkIndex index);
+  void Acquire(core::ChunkIndex count);
+  core::ChunkIndex MakeSpare(core::ChunkIndex count);
+  void Stock(Place place, uint64_t count);
+  bool FitsAtAll(uint64_t missing) const;
+  uint64_t HostRoom() const { return supply_.reserve(Place::kHost) + supply_.room(Place::kHost); }
+  bool TakeDeviceChunk(uint32_t more, Chunk* chunk);
   CUresult MapChunk(core::ChunkIndex index, const Chunk& chunk);
   CUdeviceptr ChunkAddress(core::ChunkIndex index) const {
     return base_ + core::Bytes{index} * core::kChunkBytes;
   }
 
   bool CanReturn(core::LaunchNumber launch);
-  bool MapOnHost(core::Bytes bytes);
-  bool FitsAtAll(uint64_t missing) const;
   // One chunk on its way to the other side.
   struct Shift {
     core::ChunkIndex index;
@@ -185,7 +211,6 @@ class DeviceMemory {
   void SwapRun(Shift* run, int count);
   bool SwapBack(const Shift& shift);
   bool SetAccess(core::ChunkIndex first, core::ChunkIndex count);
-  void DropFreeHostChunks();
   uint64_t Return(const core::ChunkIndex* list, uint32_t count) {
     return Exchange(list, count, 0, 0, false);
   }
@@ -197,6 +222,7 @@ class DeviceMemory {
   }
   void Prefetch(uint64_t chunks);
   void Shrink();
+  void Decay();
   void Break(const char* what);
   void DropBuffersOf(CUcontext context);
   void DropEverything();
@@ -214,8 +240,9 @@ class DeviceMemory {
   CUdeviceptr base_ = 0;
   core::Bytes bytes_ = 0;
   core::Bytes total_bytes_ = 0;
-  core::ChunkTable table_;
-  core::ArenaAllocator allocator_;
+  core::Arena arena_;
+  core::ChunkTable& table_ = arena_.table();
+  const core::ArenaAllocator& allocator_ = arena_.allocator();
   core::Iteration iteration_;
   PlanFollower follower_;
   core::LaunchNumber timed_launch_ = 0;  // launches and time at the last look ahead, for their pace
@@ -239,34 +266,17 @@ class DeviceMemory {
   uint64_t evict_seen_ = 0;
   uint64_t prefetch_seen_ = 0;
   int64_t decay_at_ns_ = 0;
+  uint64_t decays_ = 0;
   int64_t shrink_at_ns_ = 0;
   bool moves_allowed_ = true;                // policy level is not off
   uint64_t movable_classes_ = ~uint64_t{0};  // policy: others stay on the device where possible
   core::Bytes min_size_ = 0;  // policy: smaller buffers stay on the device where possible
   bool shrink_pending_ = false;
-  bool holes_on_host_ = false;  // a host chunk may have become wholly free
   bool broken_ = false;
   bool context_broken_ = false;
   uint64_t next_id_ = 0;
+  std::optional<Safepoint> point_;  // of the request in hand
   MoveCounters counters_;
-};
-
-// No work of the job in flight on a device: newcomers wait for the lock, who is inside has left,
-// the contexts are synchronised. The device's lock is held for as long as it lives.
-class Safepoint {
- public:
-  explicit Safepoint(DeviceMemory* memory);
-  ~Safepoint();
-  Safepoint(const Safepoint&) = delete;
-  Safepoint& operator=(const Safepoint&) = delete;
-  // False: a capture is active, somebody did not leave in time, or the device reported an error.
-  bool reached() const { return reached_; }
-
- private:
-  DeviceMemory* memory_;
-  int64_t started_ns_;
-  bool pushed_ = false;
-  bool reached_ = false;
 };
 
 }  // namespace tidemark::interpose

@@ -31,6 +31,7 @@ Safepoint::Safepoint(DeviceMemory* memory) : memory_(memory), started_ns_(NowNs(
   }
   if (memory_->SynchronizeAll() != CUDA_SUCCESS) return;
   memory_->streams.AllIdle();
+  memory_->arena_.Passed(memory_->streams.passed());
   ++memory_->counters_.safepoints;
   CUcontext current = nullptr;
   const kernels::Driver& driver = *memory_->driver_;
@@ -62,14 +63,6 @@ CUresult DeviceMemory::SynchronizeAll() {
     if (push) driver_->cuCtxPopCurrent(&popped);
   }
   return result;
-}
-
-bool DeviceMemory::OnHost(const Block* block) const {
-  const ChunkIndex last = core::LastChunkOf(block->offset, block->size);
-  for (ChunkIndex i = core::ChunkOf(block->offset); i <= last; ++i) {
-    if (table_.state(i) == ChunkState::kHost) return true;
-  }
-  return false;
 }
 
 // Tells the chunk table what the blocks know: last uses, what policy holds back, and, where the
@@ -208,6 +201,11 @@ uint64_t DeviceMemory::Exchange(const ChunkIndex* wanted, uint32_t count, uint64
     }
   }
   return came;
+}
+
+bool DeviceMemory::TakeDeviceChunk(uint32_t more, Chunk* chunk) {
+  if (supply_.reserve(Place::kDevice) == 0) arena_.Release(more + 1);
+  return supply_.Take(Place::kDevice, more, chunk);
 }
 
 // Inside a safepoint: puts each `fresh` under its chunk's address with the bytes that are there.
@@ -354,7 +352,7 @@ bool DeviceMemory::ReduceTo(uint64_t allowed) {
   if (held > allowed) {
     Safepoint safepoint(this);
     if (!safepoint.reached()) return false;
-    const uint64_t released = CollectFree(held - allowed, nullptr);
+    const uint64_t released = arena_.Release(static_cast<ChunkIndex>(held - allowed));
     if (held - allowed > released) Evict(held - allowed - released, ~uint64_t{0});
     const uint64_t left =
         supply_.held(Place::kDevice) > allowed ? supply_.held(Place::kDevice) - allowed : 0;
@@ -430,7 +428,7 @@ void DeviceMemory::Shrink() {
   if (above != 0) {
     Safepoint safepoint(this);
     if (!safepoint.reached()) return;
-    const uint64_t released = CollectFree(above, nullptr);
+    const uint64_t released = arena_.Release(static_cast<ChunkIndex>(above));
     if (released < above) Evict(above - released, ~uint64_t{0});
     above = supply_.ShrinkToBudget(Place::kDevice);
   }
