@@ -5,6 +5,7 @@
 #include "core/arena_allocator.h"
 
 #include <algorithm>
+#include <bit>
 #include <new>
 
 #include "core/slab_map.h"
@@ -19,6 +20,7 @@ constexpr Bytes kCacheBytes = 16 * kMiB;
 }  // namespace
 
 ArenaAllocator::~ArenaAllocator() {
+  delete spare_slab_;
   if (starts_ == nullptr) return;
   for (ChunkIndex i = 0; i < table_->size(); ++i) delete starts_[i].slab;
 }
@@ -85,7 +87,9 @@ bool ArenaAllocator::Keep(Block* block) {
   if (table_->pinned_chunks() != 0) return false;
   if (block->small) {
     if (cached_ == kCacheLimit || cached_bytes_ + block->size > kCacheBytes) return false;
-    cache_[BinOf(block->size, block->stream)].Append(block);
+    const int bin = BinOf(block->size, block->stream);
+    cache_[bin].Append(block);
+    cache_bits_[bin / 64] |= uint64_t{1} << bin % 64;
     ++cached_;
     cached_bytes_ += block->size;
   } else {
@@ -137,7 +141,8 @@ int ArenaAllocator::BinOf(Bytes size, StreamId stream) {
 // The newest of the request's own stream, whose bytes are likely still in the device's cache. Where
 // the stream is not known, the oldest: its fence has had the most time to pass.
 Block* ArenaAllocator::FromCache(Bytes size, StreamId stream) {
-  BlockList& bin = cache_[BinOf(size, stream)];
+  const int number = BinOf(size, stream);
+  BlockList& bin = cache_[number];
   const bool oldest = stream == kAnyStream;
   Block* block = oldest ? bin.head : bin.tail;
   for (int i = 0; block != nullptr; block = oldest ? block->right : block->left) {
@@ -146,6 +151,7 @@ Block* ArenaAllocator::FromCache(Bytes size, StreamId stream) {
   }
   if (block == nullptr) return nullptr;
   bin.Remove(block);
+  if (bin.head == nullptr) cache_bits_[number / 64] &= ~(uint64_t{1} << number % 64);
   --cached_;
   cached_bytes_ -= size;
   return block;
@@ -174,23 +180,31 @@ void ArenaAllocator::FoldParked() {
 void ArenaAllocator::FoldCache() {
   FoldParked();
   if (cached_ == 0) return;
-  for (BlockList& bin : cache_) {
-    Block* block = bin.head;
-    bin = BlockList();
-    while (block != nullptr) {
-      Block* next = block->right;
-      table_->DropLive(ChunkOf(block->offset), ChunkOf(block->offset));
-      Release(block);
-      block = next;
+  for (int word = 0; word < kCacheBins / 64; ++word) {
+    for (uint64_t bits = cache_bits_[word]; bits != 0; bits &= bits - 1) {
+      FoldBin(word * 64 + std::countr_zero(bits));
     }
+    cache_bits_[word] = 0;
   }
   cached_ = 0;
   cached_bytes_ = 0;
 }
 
+void ArenaAllocator::FoldBin(int bin) {
+  Block* block = cache_[bin].head;
+  cache_[bin] = BlockList();
+  while (block != nullptr) {
+    Block* next = block->right;
+    table_->DropLive(ChunkOf(block->offset), ChunkOf(block->offset));
+    Release(block);
+    block = next;
+  }
+}
+
 void ArenaAllocator::DropSlab(Block* block) {
   Starts& starts = starts_[ChunkOf(block->offset)];
-  delete starts.slab;
+  delete spare_slab_;
+  spare_slab_ = starts.slab;
   starts.slab = nullptr;
   block->small = false;
   --slabs_;

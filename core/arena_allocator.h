@@ -143,6 +143,7 @@ class ArenaAllocator {
   Block* Choose(const Request& request, Bytes size, bool small);
   bool Keep(Block* block);
   void FoldParked();
+  void FoldBin(int bin);
   void AddFence(Block* block, FenceId fence, StreamId stream) const;
   void Release(Block* block);  // cached or live block becomes free and merges
   Block* Carve(Block* block, Bytes offset, Bytes size);
@@ -182,7 +183,8 @@ class ArenaAllocator {
   UnitBins bins_;  // free runs of slabs
   BlockList unmapped_;
   BlockList cache_[kCacheBins];
-  uint64_t cached_ = 0;  // blocks there
+  uint64_t cache_bits_[kCacheBins / 64] = {};  // bins that are not empty
+  uint64_t cached_ = 0;                        // blocks there
   Bytes cached_bytes_ = 0;
   Block* parked_[kParked] = {};  // oldest first
   int parked_count_ = 0;
@@ -194,6 +196,7 @@ class ArenaAllocator {
   Bytes interval_peak_ = 0;
   uint64_t live_buffers_ = 0;
   uint64_t slabs_ = 0;
+  SlabMap* spare_slab_ = nullptr;
 };
 
 }  // namespace tidemark::core

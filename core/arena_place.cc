@@ -135,14 +135,13 @@ Block* ArenaAllocator::FromAnywhere(Bytes size, StreamId stream) {
 }
 
 bool ArenaAllocator::AddSlab(StreamId stream) {
-  SlabMap* map = new (std::nothrow) SlabMap;
-  if (map == nullptr) return false;
+  if (spare_slab_ == nullptr) spare_slab_ = new (std::nothrow) SlabMap;
+  if (spare_slab_ == nullptr) return false;
   Block* block = FromHoles(kChunkBytes, kChunkBytes, stream);
-  if (block == nullptr) {
-    delete map;
-    return false;
-  }
-  starts_[ChunkOf(block->offset)].slab = map;
+  if (block == nullptr) return false;
+  spare_slab_->Clear();
+  starts_[ChunkOf(block->offset)].slab = spare_slab_;
+  spare_slab_ = nullptr;
   block->small = true;
   ++slabs_;
   NoteStart(block);

@@ -62,11 +62,14 @@ struct HoleIndex::Group {
   uint32_t used;
   Group* next_spare;
 
+  Group() {
+    used = kSlots;
+    Clear(0);
+  }
   void Clear(uint32_t from) {
-    for (uint32_t i = from; i < kSlots; ++i) {
+    for (uint32_t i = from; i < used; ++i) {
       length[i] = 0;
       start[i] = kBeyond;
-      hole[i] = nullptr;
     }
     used = from;
   }
@@ -101,7 +104,6 @@ bool HoleIndex::Grow(size_t holes) {
     auto* group = new (std::nothrow) Group;
     if (group == nullptr) return false;
     (void)made_.Append(group);
-    group->Clear(0);
     group->next_spare = spare_;
     spare_ = group;
   }

@@ -14,6 +14,9 @@ namespace tidemark::core {
 struct ArenaAllocator::SlabMap {
   static constexpr Bytes kUnits = kChunkBytes / kBlockBytes;
 
+  void Clear() {
+    for (uint64_t& word : bits) word = 0;
+  }
   void Add(Block* block) {
     const Bytes unit = block->offset % kChunkBytes / kBlockBytes;
     start[unit] = block;
@@ -33,7 +36,7 @@ struct ArenaAllocator::SlabMap {
   }
 
   Block* start[kUnits];
-  uint64_t bits[kUnits / 64] = {};
+  uint64_t bits[kUnits / 64];
 };
 
 }  // namespace tidemark::core
