@@ -142,7 +142,10 @@ DeviceMemory* ProcessMemory::Current(CUcontext* context) {
 }
 
 void ProcessMemory::PublishSometimes() {
-  if (gates.fetch_add(1, std::memory_order_relaxed) % kGatesPerLook != 0) return;
+  // Not one atomic step: two threads that count as one only delay the next look.
+  const uint32_t passed = gates.load(std::memory_order_relaxed);
+  gates.store(passed + 1, std::memory_order_relaxed);
+  if (passed % kGatesPerLook != 0) return;
   if (!session.wanted()) return;
   const int64_t now = NowNs();
   int64_t due = publish_at.load(std::memory_order_relaxed);
