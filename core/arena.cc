@@ -6,6 +6,13 @@
 
 namespace tidemark::core {
 
+// Leaves the highest part of [first, end) that lies outside `hole`.
+void Arena::CutOut(Range hole, ChunkIndex* first, ChunkIndex* end) {
+  const ChunkIndex hole_end = hole.first + hole.count;
+  if (*end > hole.first && *end <= hole_end) *end = hole.first;
+  if (*first < hole_end && hole_end < *end) *first = hole_end;
+}
+
 bool Arena::Init(ChunkIndex chunks, const ArenaSeam& seam, const ArenaOptions& options) {
   seam_ = seam;
   options_ = options;
@@ -13,13 +20,18 @@ bool Arena::Init(ChunkIndex chunks, const ArenaSeam& seam, const ArenaOptions& o
 }
 
 Block* Arena::AllocateSlow(Request request) {
-  Block* block = Extend(request.bytes, false) ? Place(request) : nullptr;
+  Block* block = Extend(request.bytes, kAnyOffset, false) ? Place(request) : nullptr;
   if (block == nullptr) {
     const bool settled = Settle();
     request.passed = passed_;
     if (settled) block = Place(request);
     const bool more = settled || seam_.evict != nullptr || seam_.map_host != nullptr;
-    if (block == nullptr && more && Extend(request.bytes, true)) block = Place(request);
+    if (block == nullptr && more && Extend(request.bytes, kAnyOffset, true)) block = Place(request);
+  }
+  if (block == nullptr && plan_.following()) {
+    plan_.Suspend();
+    KeepForPlan();
+    return AllocateAnywhere(request);
   }
   request.anywhere = true;
   return block != nullptr ? block : Place(request);
@@ -35,15 +47,14 @@ bool Arena::Order(Block* block, StreamId stream) {
   return false;
 }
 
-// Within the slack new chunks come first, beyond it free chunks from elsewhere do.
-bool Arena::Extend(Bytes bytes, bool settled) {
+bool Arena::Extend(Bytes bytes, Bytes at, bool settled) {
   Extension extension;
-  if (!allocator_.PlanExtension(bytes, &extension)) return false;
+  if (!PlanExtension(bytes, at, &extension)) return false;
   const bool acquires = seam_.acquire != nullptr;
   const ChunkIndex wanted = acquires && !settled ? Wanted(extension, bytes) : 0;
   if (wanted != 0) {
     seam_.acquire(seam_.owner, Available() + wanted);
-    if (!allocator_.PlanExtension(bytes, &extension)) return false;
+    if (!PlanExtension(bytes, at, &extension)) return false;
   }
   const ChunkIndex missing = extension.missing;
   ChunkIndex fresh = Available();
@@ -60,6 +71,11 @@ bool Arena::Extend(Bytes bytes, bool settled) {
   return MapExtension(extension, seam_.map_host == nullptr ? missing : std::min(fresh, missing));
 }
 
+bool Arena::PlanExtension(Bytes bytes, Bytes at, Extension* extension) {
+  return at == kAnyOffset ? allocator_.PlanExtension(bytes, extension)
+                          : allocator_.PlanExtensionAt(bytes, at, extension);
+}
+
 // Chunks that the owner is to acquire for `extension`: what lies within the slack, and beyond it
 // what free chunks from elsewhere cannot give.
 ChunkIndex Arena::Wanted(const Extension& extension, Bytes bytes) const {
@@ -71,7 +87,8 @@ ChunkIndex Arena::Wanted(const Extension& extension, Bytes bytes) const {
   ChunkIndex free = 0;
   ChunkIndex below = table_.high_water();
   Range range;
-  while (free < most && NextFree(below, most - free, {ChunkState::kDevice, &extension}, &range)) {
+  const Search search = {ChunkState::kDevice, {extension.first, extension.count}, true};
+  while (free < most && NextFree(below, most - free, search, &range)) {
     free += range.count;
     below = range.first;
   }
@@ -85,21 +102,20 @@ ChunkIndex Arena::Within(Bytes bytes) const {
   return slots > mapped() ? slots - mapped() : 0;
 }
 
+// What a plan keeps free comes last.
 ChunkIndex Arena::Stitch(ChunkIndex count, const Extension& keep) {
-  ChunkIndex moved = 0;
-  ChunkIndex below = table_.high_water();
-  Range range;
-  while (moved < count && NextFree(below, count - moved, {ChunkState::kDevice, &keep}, &range)) {
-    below = range.first;
-    if (UnmapRange(range)) moved += range.count;
-  }
+  Search search = {ChunkState::kDevice, {keep.first, keep.count}, false};
+  ChunkIndex moved = UnmapFree(count, search);
+  search.kept_free = true;
+  if (moved < count && allocator_.kept_count() != 0) moved += UnmapFree(count - moved, search);
   counters_.stitched += moved;
   if (moved > counters_.largest_stitch) counters_.largest_stitch = moved;
+  if (moved != 0 && (plan_.on() || plan_.Start())) plan_.NoteMoved(moved);
   return moved;
 }
 
-// Again and again: an owner above its limits gives chunks back first, and may move only so many at
-// once. It ends because every round leaves less to evict.
+// Again and again: an owner above its limits gives chunks back first, and may move only so many
+// at once. It ends because every round leaves less to evict.
 void Arena::Evict(ChunkIndex missing) {
   ChunkIndex fresh = Available();
   while (fresh < missing && seam_.evict(seam_.owner, missing - fresh) != 0) fresh = Available();
@@ -108,19 +124,21 @@ void Arena::Evict(ChunkIndex missing) {
 // The highest run of at most `most` wholly free chunks below `below` whose fence has passed.
 bool Arena::NextFree(ChunkIndex below, ChunkIndex most, const Search& search, Range* range) const {
   if (below == 0) return false;
-  const Extension* keep = search.keep;
+  const Range kept = {allocator_.kept_first(), allocator_.kept_count()};
   const Block* block = allocator_.BlockAt(Bytes{below} * kChunkBytes - 1);
   for (; block != nullptr; block = block->previous) {
     if (block->state != Block::State::kFree || !block->mapped || block->small) continue;
     if (block->fence > passed_) continue;
-    auto first = static_cast<ChunkIndex>(RoundUp(block->offset, kChunkBytes) / kChunkBytes);
+    Range found = {static_cast<ChunkIndex>(RoundUp(block->offset, kChunkBytes) / kChunkBytes), 0};
     ChunkIndex end = std::min(below, static_cast<ChunkIndex>(block->end() / kChunkBytes));
-    if (keep != nullptr) {
-      const ChunkIndex keep_end = keep->first + keep->count;
-      if (end > keep->first && end <= keep_end) end = keep->first;
-      if (first < keep_end && keep_end < end) first = keep_end;
+    CutOut(search.keep, &found.first, &end);
+    if (!search.kept_free) {
+      CutOut(kept, &found.first, &end);
+      CutOut(search.keep, &found.first, &end);
     }
-    if (first < end && HighestIn(search.state, {first, end - first}, most, range)) return true;
+    if (found.first >= end) continue;
+    const Range within = {found.first, end - found.first};
+    if (HighestIn(search.state, within, most, range)) return true;
   }
   return false;
 }
@@ -139,8 +157,8 @@ bool Arena::HighestIn(ChunkState state, Range within, ChunkIndex most, Range* ra
   return first != end;
 }
 
-// All of the extension or, of what was unmapped before, nothing. The lowest `device` missing chunks
-// come from the device, the others from the host.
+// All of the extension or, of what was unmapped before, nothing. The lowest `device` missing
+// chunks come from the device, the others from the host.
 bool Arena::MapExtension(const Extension& extension, ChunkIndex device) {
   const ChunkIndex end = extension.first + extension.count;
   ChunkIndex chunk = extension.first;
@@ -200,14 +218,20 @@ ChunkIndex Arena::Missing(Bytes bytes) {
 
 ChunkIndex Arena::Release(ChunkIndex count) {
   allocator_.FoldCache();
-  ChunkIndex released = 0;
+  const ChunkIndex released = UnmapFree(count, {});
+  return released + UnmapFree(count - released, {ChunkState::kDevice, {}, true});
+}
+
+// Up to `count` free chunks, the highest first.
+ChunkIndex Arena::UnmapFree(ChunkIndex count, const Search& search) {
+  ChunkIndex unmapped = 0;
   ChunkIndex below = table_.high_water();
   Range range;
-  while (released < count && NextFree(below, count - released, {}, &range)) {
+  while (unmapped < count && NextFree(below, count - unmapped, search, &range)) {
     below = range.first;
-    if (UnmapRange(range)) released += range.count;
+    if (UnmapRange(range)) unmapped += range.count;
   }
-  return released;
+  return unmapped;
 }
 
 void Arena::ReleaseHost() {
@@ -216,7 +240,7 @@ void Arena::ReleaseHost() {
   allocator_.FoldCache();
   ChunkIndex below = table_.high_water();
   Range range;
-  while (NextFree(below, below, {ChunkState::kHost}, &range)) {
+  while (NextFree(below, below, {ChunkState::kHost, {}, true}, &range)) {
     below = range.first;
     UnmapRange(range);
   }

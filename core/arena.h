@@ -12,6 +12,9 @@
 //   6. eviction: live chunks' bytes move to host memory, and their chunks come under the new range;
 //   7. host memory under what is still lacking of it;
 //   8. a small request in any hole.
+// From the first step 3 on the arena watches whether requests recur (placement_plan.h). Where they
+// do, and a plan fits into what is mapped or may be, requests go to its places before step 1, and
+// others go elsewhere as long as there is memory for it.
 //
 // Not here: time, physical memory, threads. The owner serialises.
 
@@ -21,6 +24,7 @@
 #include "core/arena_allocator.h"
 #include "core/array.h"
 #include "core/chunk_table.h"
+#include "core/placement_plan.h"
 
 namespace tidemark::core {
 
@@ -69,6 +73,7 @@ struct ArenaCounters {
   uint64_t largest_stitch = 0;  // for one request
   uint64_t ordered_fences = 0;  // calls of `order`
   uint64_t settled_fences = 0;  // calls of `settle`
+  uint64_t planned = 0;         // requests that got the place of a plan
   uint64_t undone = 0;          // mapped and taken back because a later map failed
   uint64_t on_host = 0;         // mapped to host memory for want of chunks
 };
@@ -83,14 +88,15 @@ class Arena {
   Block* Allocate(Bytes bytes, StreamId stream = kAnyStream) {
     if (holes_on_host_) ReleaseHost();
     const Request request{bytes, passed_, stream, false};
-    Block* block = Place(request);
-    return block != nullptr ? block : AllocateSlow(request);
+    if (plan_.on() && bytes > kSmallLimit) return AllocateByPlan(request);
+    return AllocateAnywhere(request);
   }
   // `stream` is where the block was last used; kAnyStream when that is not known. Other streams may
   // have to wait for `fence` before they use its bytes. 0: nothing in flight touches them.
   void Free(Block* block, StreamId stream = kAnyStream, FenceId fence = 0) {
     if (fence > newest_) newest_ = fence;
     if (table_.host_chunks() != 0 && OnHost(block)) holes_on_host_ = true;
+    if (block->number != 0) plan_.Freed(block->number);
     allocator_.Free(block, fence, stream);
   }
   // Chunks that a request of `bytes` lacks at present.
@@ -127,15 +133,26 @@ class Arena {
     ChunkIndex first = 0;
     ChunkIndex count = 0;
   };
+  static constexpr Bytes kAnyOffset = ~Bytes{0};
 
   Block* Place(const Request& request) {
-    Block* block = allocator_.Allocate(request);
-    if (block == nullptr || !ArenaAllocator::MustWait(block, request.stream, passed_)) return block;
-    return Order(block, request.stream) ? block : nullptr;
+    return Ordered(allocator_.Allocate(request), request.stream);
+  }
+  // `block` once `stream` waits for its bytes, where it must; null, and the block is free again,
+  // when that is not possible.
+  Block* Ordered(Block* block, StreamId stream) {
+    if (block == nullptr || !ArenaAllocator::MustWait(block, stream, passed_)) return block;
+    return Order(block, stream) ? block : nullptr;
   }
   bool Order(Block* block, StreamId stream);
+  Block* AllocateAnywhere(const Request& request) {
+    Block* block = Place(request);
+    return block != nullptr ? block : AllocateSlow(request);
+  }
   Block* AllocateSlow(Request request);
-  bool Extend(Bytes bytes, bool settled);
+  // `at`: there, or kAnyOffset.
+  bool Extend(Bytes bytes, Bytes at, bool settled);
+  bool PlanExtension(Bytes bytes, Bytes at, Extension* extension);
   ChunkIndex Wanted(const Extension& extension, Bytes bytes) const;
   ChunkIndex Within(Bytes bytes) const;
   ChunkIndex Stitch(ChunkIndex count, const Extension& keep);
@@ -146,19 +163,31 @@ class Arena {
   void UndoMaps();
   struct Search {
     ChunkState state = ChunkState::kDevice;
-    const Extension* keep = nullptr;  // not in there
+    Range keep = {};         // not in there
+    bool kept_free = false;  // also in what the plan keeps free
   };
+  static void CutOut(Range hole, ChunkIndex* first, ChunkIndex* end);
   bool NextFree(ChunkIndex below, ChunkIndex most, const Search& search, Range* range) const;
   bool HighestIn(ChunkState state, Range within, ChunkIndex most, Range* range) const;
+  ChunkIndex UnmapFree(ChunkIndex count, const Search& search);
   ChunkIndex Available() const { return seam_.available(seam_.owner); }
   ChunkIndex SlotsFor(Bytes demand) const;
   bool Settle();
+
+  // In arena_plan.cc.
+  Block* AllocateByPlan(const Request& request);
+  Block* PlaceAt(const Request& request, Bytes offset);
+  void AnswerPlan();
+  Bytes RoomForPlan();
+  void KeepForPlan();
 
   ArenaSeam seam_;
   ArenaOptions options_;
   ChunkTable table_;
   ArenaAllocator allocator_;
   ArenaCounters counters_;
+  PlacementPlan plan_;
+  ChunkIndex plan_base_ = 0;
   Array<Range> undo_;  // mapped for the request in hand
   FenceId passed_ = 0;
   FenceId newest_ = 0;          // the largest fence anything was freed with

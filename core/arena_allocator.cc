@@ -53,6 +53,22 @@ Block* ArenaAllocator::Allocate(const Request& request) {
   return block;
 }
 
+Block* ArenaAllocator::AllocateAt(const Request& request, Bytes offset) {
+  if (request.passed > passed_) passed_ = request.passed;
+  const Bytes size = RoundUp(request.bytes == 0 ? 1 : request.bytes, kBlockBytes);
+  Block* block = FromParkedAt(size, offset);
+  if (block == nullptr) {
+    if (!ReserveMark()) return nullptr;
+    FoldParked();
+    Block* hole = BlockAt(offset);
+    if (!IsHole(hole) || hole->end() < offset + size) return nullptr;
+    block = TakeAt(holes_.Locate(hole->offset), hole, offset, size);
+    table_->AddLive(ChunkOf(block->offset), LastChunkOf(block->offset, block->size));
+  }
+  MakeLive(block, request);
+  return block;
+}
+
 Block* ArenaAllocator::Choose(const Request& request, Bytes size, bool small) {
   if (!small) FoldParked();
   for (int round = 0; round < 2; ++round) {
@@ -117,6 +133,7 @@ void ArenaAllocator::MakeLive(Block* block, const Request& request) {
   block->requested = request.bytes;
   block->last_use = 0;
   block->tag = block->owner = 0;
+  block->number = 0;
   requested_ += request.bytes;
   if (requested_ > peak_requested_) peak_requested_ = requested_;
   allocated_ += block->size;
@@ -162,11 +179,25 @@ Block* ArenaAllocator::FromParked(Bytes size, StreamId stream) {
   for (int i = parked_count_; i-- > 0;) {
     Block* block = parked_[i];
     if (block->size != size || Waits(block, stream)) continue;
-    --parked_count_;
-    for (; i < parked_count_; ++i) parked_[i] = parked_[i + 1];
+    TakeParked(i);
     return block;
   }
   return nullptr;
+}
+
+Block* ArenaAllocator::FromParkedAt(Bytes size, Bytes offset) {
+  for (int i = 0; i < parked_count_; ++i) {
+    Block* block = parked_[i];
+    if (block->offset != offset || block->size != size) continue;
+    TakeParked(i);
+    return block;
+  }
+  return nullptr;
+}
+
+void ArenaAllocator::TakeParked(int i) {
+  --parked_count_;
+  for (; i < parked_count_; ++i) parked_[i] = parked_[i + 1];
 }
 
 void ArenaAllocator::FoldParked() {

@@ -69,6 +69,8 @@ class ArenaAllocator {
   // A live block of at least `request.bytes` in mapped chunks, or null. Where MustWait() says so,
   // streams may still use the bytes: nobody may touch them before the block's fence.
   Block* Allocate(const Request& request);
+  // The same at `offset`; null: not free there.
+  Block* AllocateAt(const Request& request, Bytes offset);
   // Whether work on `stream` must be ordered after the block's fence.
   static bool MustWait(const Block* block, StreamId stream, FenceId passed) {
     return block->fence > passed && (stream == kAnyStream || block->stream != stream);
@@ -84,6 +86,17 @@ class ArenaAllocator {
   // Folds the cache and finds the place for `bytes` with the fewest chunks to map, the lowest
   // address on ties. False: the arena's addresses are used up, or host memory is.
   bool PlanExtension(Bytes bytes, Extension* extension);
+
+  // The same for `offset` alone. False: not free there, or all of it is mapped.
+  bool PlanExtensionAt(Bytes bytes, Bytes offset, Extension* extension);
+
+  // Keeps [first, first + count) for AllocateAt: others get a place there only as a last resort.
+  void KeepFree(ChunkIndex first, ChunkIndex count) {
+    kept_first_ = first;
+    kept_count_ = count;
+  }
+  ChunkIndex kept_first() const { return kept_first_; }
+  ChunkIndex kept_count() const { return kept_count_; }
 
   // Makes sure that the next mark succeeds where the chunks allow it. False: out of memory.
   bool ReserveMark() { return pool_.Reserve(kNodesPerCall) && holes_.Reserve(pool_.made()); }
@@ -129,9 +142,16 @@ class ArenaAllocator {
 
   Block* FromCache(Bytes size, StreamId stream);
   Block* FromParked(Bytes size, StreamId stream);
+  Block* FromParkedAt(Bytes size, Bytes offset);
+  void TakeParked(int i);
   Block* FromSlabs(Bytes size, StreamId stream);
   Block* FromBins(Bytes size, StreamId stream);
   Block* FromHoles(Bytes size, Bytes alignment, StreamId stream);
+  Bytes OffsetIn(const Block* hole, Bytes size, Bytes alignment) const;
+  bool InKept(Bytes offset, Bytes size) const {
+    return kept_count_ != 0 && LastChunkOf(offset, size) >= kept_first_ &&
+           ChunkOf(offset) < kept_first_ + kept_count_;
+  }
   bool Better(const Block* block, const Block* found, StreamId stream) const;
   Block* FromAnywhere(Bytes size, StreamId stream);
   Block* Fullest(uint32_t units, StreamId stream) const;
@@ -188,6 +208,8 @@ class ArenaAllocator {
   Bytes cached_bytes_ = 0;
   Block* parked_[kParked] = {};  // oldest first
   int parked_count_ = 0;
+  ChunkIndex kept_first_ = 0;
+  ChunkIndex kept_count_ = 0;
   FenceId passed_ = 0;
   Bytes rounding_ = 0;  // that live blocks were charged with
   Bytes requested_ = 0;

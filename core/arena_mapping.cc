@@ -35,6 +35,22 @@ bool ArenaAllocator::PlanExtension(Bytes bytes, Extension* extension) {
   return true;
 }
 
+bool ArenaAllocator::PlanExtensionAt(Bytes bytes, Bytes offset, Extension* extension) {
+  FoldCache();
+  const Bytes end = offset + RoundUp(bytes == 0 ? 1 : bytes, kBlockBytes);
+  if (end > Bytes{table_->size()} * kChunkBytes) return false;
+  Extension found = {ChunkOf(offset), LastChunkOf(offset, end - offset) - ChunkOf(offset) + 1, 0};
+  for (const Block* b = BlockAt(offset); b != nullptr && b->offset < end; b = b->next) {
+    if (!FreeInGeneral(b)) return false;
+    if (b->mapped) continue;
+    const Bytes from = b->offset > offset ? b->offset : offset;
+    const Bytes until = b->end() < end ? b->end() : end;
+    found.missing += LastChunkOf(from, until - from) - ChunkOf(from) + 1;
+  }
+  *extension = found;
+  return found.missing != 0;
+}
+
 // Candidates begin where a block of the run begins, or end where one ends.
 void ArenaAllocator::ConsiderRun(Block* first_of_run, Bytes size, Bytes alignment, Extension* best,
                                  Bytes* best_offset) const {
@@ -48,9 +64,14 @@ void ArenaAllocator::ConsiderRun(Block* first_of_run, Bytes size, Bytes alignmen
     const Bytes until = (b->end() - size) / alignment * alignment;
     if (until >= begin) Consider(until, size, best, best_offset);
   }
+  const Bytes beyond = RoundUp(Bytes{kept_first_ + kept_count_} * kChunkBytes, alignment);
+  if (kept_count_ != 0 && beyond >= begin && beyond + size <= end) {
+    Consider(beyond, size, best, best_offset);
+  }
 }
 
 void ArenaAllocator::Consider(Bytes offset, Bytes size, Extension* best, Bytes* best_offset) const {
+  if (InKept(offset, size)) return;
   Extension candidate;
   candidate.first = ChunkOf(offset);
   const ChunkIndex last = LastChunkOf(offset, size);

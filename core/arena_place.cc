@@ -13,6 +13,8 @@ namespace {
 
 constexpr int kFenceSearch = 8;  // further holes looked at to avoid waiting for a fence
 constexpr int kHoleSearch = 4;   // holes among which the shortest is sought
+// The same next to what is kept free: few requests are not placed by the plan, and those recur.
+constexpr int kHoleSearchOfFew = 256;
 constexpr Bytes kTightBelow = 16 * kMiB;
 constexpr int kSlabSearch = 8;      // runs of one length among which the fullest slab is sought
 constexpr Bytes kAllowance = 4096;  // rounding to chunks may cost one part in so many of the demand
@@ -80,9 +82,17 @@ bool ArenaAllocator::Better(const Block* block, const Block* found, StreamId str
   return waits != Waits(found, stream) ? !waits : block->size < found->size;
 }
 
+// Where in a hole a request goes, if it fits there: below or above what is kept free.
+Bytes ArenaAllocator::OffsetIn(const Block* hole, Bytes size, Bytes alignment) const {
+  const Bytes offset = Aligned(hole->offset, alignment);
+  if (!InKept(offset, size)) return offset;
+  return Aligned(Bytes{kept_first_ + kept_count_} * kChunkBytes, alignment);
+}
+
 // Large requests take the lowest address; others the shortest of the lowest few holes that fit.
 Block* ArenaAllocator::FromHoles(Bytes size, Bytes alignment, StreamId stream) {
   int left = size < kTightBelow ? kHoleSearch : 1;
+  if (kept_count_ != 0) left = kHoleSearchOfFew;
   int waiting = 0;
   Block* found = nullptr;
   HoleIndex::Search search(&holes_, size);
@@ -90,7 +100,7 @@ Block* ArenaAllocator::FromHoles(Bytes size, Bytes alignment, StreamId stream) {
   while (left > 0) {
     Block* block = search.Next();
     if (block == nullptr) break;
-    if (Aligned(block->offset, alignment) + size > block->end()) continue;
+    if (OffsetIn(block, size, alignment) + size > block->end()) continue;
     const bool waits = Waits(block, stream);
     if (waits && ++waiting > kFenceSearch && found != nullptr) left = 0;
     if (!waits) --left;
@@ -100,7 +110,7 @@ Block* ArenaAllocator::FromHoles(Bytes size, Bytes alignment, StreamId stream) {
     }
     if (found->size == size && !waits) left = 0;  // none is shorter
   }
-  return found == nullptr ? nullptr : TakeAt(place, found, Aligned(found->offset, alignment), size);
+  return found == nullptr ? nullptr : TakeAt(place, found, OffsetIn(found, size, alignment), size);
 }
 
 // Part of the hole at `place`; what is left over on both sides stays in the index.

@@ -21,6 +21,7 @@ struct Block {
   uint8_t kind = 0;      // live: what it is for, in the caller's words
   bool charged = false;  // live: its rounding to chunks counts against the allocator's allowance
   StreamId stream = kAnyStream;  // who may use the bytes without waiting for `fence`
+  uint32_t number = 0;           // live: of its request, for PlacementPlan; 0: not seen by it
   FenceId fence = 0;             // streams may use the bytes until this passed; live: former users
   Bytes requested = 0;           // live: what the caller asked for
   Block* previous = nullptr;     // neighbours in address order

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <map>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -20,18 +21,19 @@ namespace tidemark::core {
 class ArenaModel {
  public:
   // `host`: chunks of host memory for an owner that evicts; 0: one that does not.
-  ArenaModel(ChunkIndex slots, ChunkIndex capacity, ChunkIndex host = 0)
+  ArenaModel(ChunkIndex slots, ChunkIndex capacity, ChunkIndex host = 0,
+             const ArenaOptions& options = {})
       : backend_(capacity), slots_(slots) {
     backend_.on_unmap = [this](ChunkIndex first, ChunkIndex count) { NoteUnmap(first, count); };
     const ArenaSeam seam = host == 0 ? backend_.Seam() : backend_.FullSeam(&arena_, host);
-    Claim(arena_.Init(slots, seam), "an arena of this size fits in memory");
+    Claim(arena_.Init(slots, seam, options), "an arena of this size fits in memory");
   }
 
   // `what` chooses, `argument` says how much, which one, where.
   void Step(uint8_t what, uint32_t argument) {
     switch (what % 16) {
       default:
-        return Allocate(SizeOf(argument), (what / 16) % 4);
+        return (void)Allocate(SizeOf(argument), (what / 16) % 4);
       case 7:
       case 8:
       case 9:
@@ -48,6 +50,32 @@ class ArenaModel {
         if (argument % 2 == 0) return Pin(argument / 2);
         if (faults) backend_.FailCall(backend_.calls() + argument / 2 % 4);
     }
+  }
+
+  // A training step of 40 layers: weights gathered ahead and let go, activations kept for the way
+  // back, temporaries; nothing is left. Sizes depend on `seed` alone, so that the same seed recurs
+  // exactly. Request number `odd` differs, if there is one.
+  void Period(uint32_t seed, uint32_t odd) {
+    std::mt19937 random(seed);
+    request_ = 0;
+    odd_ = odd;
+    std::vector<Bytes> kept, gathered(2, kNone);
+    for (int step = 0; step < 80; ++step) {
+      const bool forward = step < 40;
+      Pass(~uint32_t{0});
+      End(gathered[step % 2]);
+      gathered[step % 2] = Request((8 + random() % 24) * kMiB, 1);
+      for (int i = 0; i < 3; ++i) {
+        const Bytes small = random() % 6 == 0 ? random() % (256 * kKiB) : 0;
+        const Bytes temporary = Request(kMiB + random() % (12 * kMiB) / kKiB * kKiB, 0);
+        if (forward) kept.push_back(Request(small + random() % 16 * kMiB / 2, 0));
+        End(temporary);
+        if (forward) continue;
+        End(kept.back());
+        kept.pop_back();
+      }
+    }
+    for (const Bytes offset : gathered) End(offset);
   }
 
   // The walk: slow, so not after every step.
@@ -80,6 +108,7 @@ class ArenaModel {
     Claim(arena_.table().pinned_chunks() == 0, "pins end with their buffers");
   }
 
+  const ArenaCounters& counters() const { return arena_.counters(); }
   const std::string& broken() const { return broken_; }
   uint64_t calls() const { return backend_.calls(); }
   void FailCall(uint64_t call) { backend_.FailCall(call); }
@@ -98,6 +127,15 @@ class ArenaModel {
     FenceId fence;
     StreamId stream;  // needs no wait
   };
+
+  Bytes Request(Bytes bytes, StreamId stream) {
+    return Allocate(bytes + (request_++ == odd_ ? kMiB : 0), stream);
+  }
+  void End(Bytes offset) {
+    if (offset != kNone) FreeAt(live_.find(offset), static_cast<uint32_t>(offset >> 20));
+  }
+
+  static constexpr Bytes kNone = ~Bytes{0};
 
   void Claim(bool holds, const char* what) {
     if (!holds && broken_.empty()) broken_ = std::string("it does not hold that ") + what;
@@ -124,14 +162,15 @@ class ArenaModel {
     }
   }
 
-  void Allocate(Bytes bytes, StreamId stream) {
+  // The offset of the buffer, or kNone.
+  Bytes Allocate(Bytes bytes, StreamId stream) {
     const Bytes before = arena_.allocator().requested();
     const FenceId passed = std::max(passed_, arena_.passed());
     Block* block = arena_.Allocate(bytes, stream);
     passed_ = std::max(passed, arena_.passed());
     if (block == nullptr) {
       Claim(arena_.allocator().requested() == before, "a refused request leaves no trace");
-      return;
+      return kNone;
     }
     const Bytes begin = block->offset;
     Claim(block->size >= bytes && block->requested == bytes, "a buffer holds what was asked for");
@@ -145,6 +184,7 @@ class ArenaModel {
     CheckFences(begin, block->end(), stream);
     live_[begin] = {block, block->end(), bytes, stream};
     Claim(arena_.Find(block->end() - 1) == block, "a buffer is found by its last byte");
+    return begin;
   }
 
   // Whatever other streams may still do to these bytes, the new owner was ordered after; from then
@@ -172,6 +212,10 @@ class ArenaModel {
     if (live_.empty()) return;
     auto at = live_.lower_bound(Bytes{argument / 8} * kBlockBytes % (slots_ * kChunkBytes));
     if (at == live_.end()) at = live_.begin();
+    FreeAt(at, argument);
+  }
+
+  void FreeAt(std::map<Bytes, Live>::iterator at, uint32_t argument) {
     const Live live = at->second;
     const StreamId stream = argument % 8 == 7 ? kAnyStream : live.stream;
     const FenceId fence = argument % 4 == 0 ? 0 : argument % 4 == 1 ? newest_ : ++newest_;
@@ -211,6 +255,8 @@ class ArenaModel {
   ChunkIndex slots_;
   std::map<Bytes, Live> live_;
   std::vector<Freed> freed_;
+  uint32_t request_ = 0;  // of the period in hand
+  uint32_t odd_ = 0;
   FenceId newest_ = 0;
   FenceId passed_ = 0;
   std::string broken_;

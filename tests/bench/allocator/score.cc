@@ -14,7 +14,7 @@
 namespace tidemark::bench {
 namespace {
 
-constexpr int kRepetitions = 4;
+constexpr int kRepetitions = 12;
 constexpr size_t kMostPackedBlocks = 60000;  // packing takes time in the square of them
 
 const char kPacking[] = "offline packing";

@@ -1,0 +1,215 @@
+// Implementation of core/placement_plan.h. Threads: as the header says.
+
+#include "core/placement_plan.h"
+
+#include <algorithm>
+
+namespace tidemark::core {
+namespace {
+
+constexpr uint32_t kLooks = 16384;   // of the packing, for each request: 20 us
+constexpr uint32_t kShortest = 128;  // requests in a period that is worth a plan
+constexpr uint32_t kTransition = 2;  // periods in which chunks move to where the plan wants them
+constexpr uint32_t kMostBroken = 4;  // breaks in a row after which a plan is dropped
+// Moving to the places of a plan costs about as many chunks as it has. It must pay for that within
+// so many periods.
+constexpr uint64_t kPaysWithin = 512;
+constexpr uint32_t kFirstPatience = 8;  // periods
+constexpr uint32_t kMostPatience = 1 << 12;
+constexpr uint64_t kRoll = UINT64_C(0x9e3779b97f4a7c15);  // odd, so that it can be rolled out again
+
+constexpr uint64_t Power(uint64_t base, uint32_t exponent) {
+  return exponent == 0 ? 1 : base * Power(base, exponent - 1);
+}
+
+}  // namespace
+
+bool PlacementPlan::Start() {
+  if (log_.empty()) {
+    if (!plan_.Reserve(Period::kSigns / 2) || !packing_.Init() || !period_.Init()) return false;
+    if (!log_.Resize(kLog)) return false;
+  }
+  state_ = State::kWatching;
+  return true;
+}
+
+Bytes PlacementPlan::Next(Bytes bytes, StreamId stream) {
+  if (in_step_ && PhaseOf(requests_ + 1) == cut_) BeginPeriod();
+  Log(bytes, stream);
+  KeepStep();
+  if (state_ == State::kWatching || (state_ == State::kWaiting && !in_step_)) {
+    Watch();
+  } else if (state_ == State::kPacking && packing_.Work(kLooks)) {
+    packing_.WritePlaces(&plan_);
+    cut_ = packing_.quiet_at();
+    state_ = State::kReady;
+  } else if (state_ == State::kFollowing && !in_step_) {
+    Suspend();
+  }
+  if (state_ != State::kFollowing) return kNowhere;
+  const uint32_t place = plan_[PhaseOf(requests_)].place;
+  return place == Recurring::kNowhere ? kNowhere : Bytes{place} * kBlockBytes;
+}
+
+void PlacementPlan::Log(Bytes bytes, StreamId stream) {
+  const Bytes units = std::min<Bytes>(bytes / kBlockBytes + (bytes % kBlockBytes != 0 ? 1 : 0),
+                                      Recurring::kNowhere);
+  const uint64_t leaves = requests_ >= kContext ? SignOf(At(requests_ - kContext + 1)) : 0;
+  if (requests_ != 0 && At(requests_).moved != moved_) quiet_since_ = requests_;
+  ++requests_;
+  Entry& entry = log_[requests_ % kLog];
+  entry = {number(), static_cast<uint32_t>(units), stream, 0, moved_};
+  const uint64_t sign = SignOf(entry);
+  context_ = context_ * kRoll + sign - leaves * Power(kRoll, kContext);
+  period_.Add(sign);
+}
+
+void PlacementPlan::Freed(RequestNumber freed) {
+  if (log_.empty()) return;
+  Entry& entry = log_[freed % kLog];
+  if (entry.number == freed && entry.life == 0) entry.life = number() - freed + 1;
+}
+
+// A plan is worth its work where chunks were moved within the last period. One that waits gives way
+// to a longer one, or when it was out of step for long.
+void PlacementPlan::Watch() {
+  const uint32_t period = period_.length();
+  if (requests_ - quiet_since_ > 2 * uint64_t{kLog}) state_ = State::kOff;
+  if (period < kShortest || requests_ < retry_at_ || MovedWithin(period) == 0) return;
+  const bool replaces = period > period_length_ || requests_ - begun_at_ > 4 * plan_.size();
+  if ((state_ == State::kWaiting && !replaces) || !Collect(period)) return;
+  state_ = State::kAsking;
+  begins_in_ = context_;
+  begun_at_ = requests_;
+  in_step_ = true;
+  cut_ = 0;
+}
+
+// Of the last two periods: what was asked for, and the longer of the two lives. False: the log does
+// not reach that far.
+bool PlacementPlan::Collect(uint32_t period) {
+  if (requests_ < 2 * uint64_t{period} || period > Packing::kMost) return false;
+  period_length_ = period;
+  plan_.Clear();
+  bool longer = false;
+  const uint64_t first = requests_ - 2 * uint64_t{period} + 1;
+  for (uint64_t r = first; r < first + period; ++r) {
+    const Entry& entry = At(r);
+    const uint32_t life = LifeOf(r, period);
+    longer = longer || life > period;
+    if (!plan_.Append({entry.units, entry.stream, life, Recurring::kNowhere})) return false;
+  }
+  if (2 * period > Packing::kMost) {
+    Shorten();
+  } else if (longer) {
+    for (uint32_t i = 0; i < period; ++i) (void)plan_.Append(plan_[i]);
+  }
+  return true;
+}
+
+// The longer of the two lives that ended, else that of the period before. 0: not known to end
+// within two periods.
+uint32_t PlacementPlan::LifeOf(uint64_t request, uint32_t period) const {
+  uint32_t life = std::max(At(request).life, At(request + period).life);
+  const bool logged = request > period && requests_ - (request - period) < kLog;
+  if (life == 0 && logged) life = At(request - period).life;
+  return life <= 2 * period ? life : 0;
+}
+
+// Leaves out what lives for longer than one period. False: nothing does.
+bool PlacementPlan::Shorten() {
+  bool longer = false;
+  (void)plan_.Resize(period_length_);
+  for (Recurring& request : plan_) {
+    request.place = Recurring::kNowhere;
+    if (request.life <= period_length_) continue;
+    request.life = 0;
+    longer = true;
+  }
+  return longer;
+}
+
+// What requests outside of the plan need beyond what they hold already: each of them is made anew
+// before the old one is freed, so one more of each size.
+Bytes PlacementPlan::Spare() const {
+  Bytes units = 0;
+  for (size_t i = 0; i < plan_.size(); ++i) {
+    if (plan_[i].life != 0) continue;
+    bool seen = false;
+    for (size_t j = i; j-- > 0 && !seen;) {
+      seen = plan_[j].life == 0 && plan_[j].units == plan_[i].units;
+    }
+    if (!seen) units += plan_[i].units;
+  }
+  return units * kBlockBytes;
+}
+
+void PlacementPlan::Pack(Bytes room) {
+  const Bytes spare = Spare();
+  if (spare > room || !packing_.Start(&plan_, (room - spare) / kBlockBytes)) return Refuse();
+  const uint64_t chunks = packing_.floor() / (kChunkBytes / kBlockBytes);
+  if (MovedWithin(plan_.size()) * kPaysWithin < chunks) return Drop();
+  state_ = State::kPacking;
+}
+
+void PlacementPlan::Accept() { state_ = State::kWaiting; }
+
+void PlacementPlan::Refuse() {
+  if (!Shorten()) return Drop();
+  state_ = State::kAsking;
+}
+
+void PlacementPlan::KeepStep() {
+  if (in_step_) {
+    const Recurring& planned = plan_[PhaseOf(requests_)];
+    const Entry& entry = At(requests_);
+    in_step_ = planned.units == entry.units && planned.stream == entry.stream;
+  } else if (state_ == State::kWaiting && context_ == begins_in_) {
+    in_step_ = true;
+    begun_at_ = requests_;
+  }
+}
+
+uint64_t PlacementPlan::MovedWithin(uint64_t requests) const {
+  const uint64_t within = std::min({requests, requests_ - 1, uint64_t{kLog - 1}});
+  return moved_ - At(requests_ - within).moved;
+}
+
+void PlacementPlan::BeginPeriod() {
+  const uint64_t moved = MovedWithin(plan_.size());
+  if (state_ == State::kWaiting) {
+    state_ = State::kFollowing;
+    followed_ = 0;
+    moved_unplanned_ = moved;
+  } else if (state_ == State::kFollowing) {
+    ++followed_;
+    broken_ = 0;
+    if (moved == 0) patience_ = 0;
+    if (followed_ > kTransition && moved != 0 && moved >= moved_unplanned_) Drop();
+  }
+}
+
+PlacementPlan::Fate PlacementPlan::FateOf(RequestNumber asked) const {
+  const uint32_t ago = number() - asked;
+  if (asked == 0 || !in_step_ || ago >= 2 * period_length_) return Fate::kStays;
+  const auto period = static_cast<uint32_t>(plan_.size());
+  const Recurring& request = plan_[(PhaseOf(requests_) + 2 * period - ago) % period];
+  if (request.life != 0) return ago < period ? Fate::kIsPlaced : Fate::kStays;
+  return Fate::kIsMadeElsewhere;
+}
+
+void PlacementPlan::Drop() {
+  patience_ = patience_ == 0 ? kFirstPatience : std::min(2 * patience_, kMostPatience);
+  retry_at_ = requests_ + uint64_t{patience_} * plan_.size();
+  state_ = State::kWatching;
+  in_step_ = false;
+  broken_ = 0;
+}
+
+void PlacementPlan::Suspend() {
+  if (state_ != State::kFollowing) return;
+  state_ = State::kWaiting;
+  if (followed_ == 0 && ++broken_ == kMostBroken) Drop();
+}
+
+}  // namespace tidemark::core

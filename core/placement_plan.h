@@ -1,0 +1,122 @@
+// Places for the requests of a job whose requests recur, found from its last iterations: who asks
+// for how much on which stream, how long it lives, and where it would have to lie so that nothing
+// need be moved (packing.h). The arena starts it when it first has to move chunks; until then it
+// costs nothing.
+//
+//   watching   logs requests and frees, and looks for the period of the requests
+//   asking     a period is known in which chunks were moved: the owner says how much room there is
+//   packing    the work is spread over requests
+//   ready      the owner says whether the plan fits
+//   waiting    for the period to begin
+//   following  each request that comes as it came before gets the place of the plan
+//
+// What lives longer than a period (optimizer state that is made anew in each step) takes turns
+// between two places in a plan for two periods; where that does not fit, it stays out of the plan.
+//
+// The first request that differs ends following at once; it is taken up again when the period
+// begins again. A place is a proposal: the arena looks whether it is free. So a wrong plan costs
+// time, never bytes. Frees need not come as they came.
+//
+// Not here: blocks, chunks, whether the plan fits (arena_plan.cc). Threads: none of its own.
+
+#ifndef TIDEMARK_CORE_PLACEMENT_PLAN_H_
+#define TIDEMARK_CORE_PLACEMENT_PLAN_H_
+
+#include "core/array.h"
+#include "core/packing.h"
+#include "core/period.h"
+#include "core/units.h"
+
+namespace tidemark::core {
+
+// Of a request that the plan has seen, kept with its block. It wraps around; 0 is never given.
+using RequestNumber = uint32_t;
+
+class PlacementPlan {
+ public:
+  static constexpr Bytes kNowhere = ~Bytes{0};
+
+  // Begins to watch, with memory for all that may follow (about 2 MiB). False: there is none, and
+  // it stays off.
+  bool Start();
+  bool on() const { return state_ != State::kOff; }
+
+  // A request that is about to be placed. Returns its place from the base, or kNowhere.
+  Bytes Next(Bytes bytes, StreamId stream);
+  // Of the last request.
+  RequestNumber number() const { return static_cast<RequestNumber>(requests_); }
+  // The block of a request is free again, or the request was refused.
+  void Freed(RequestNumber number);
+  // Chunks were moved for the request in hand.
+  void NoteMoved(ChunkIndex chunks) { moved_ += chunks; }
+
+  // The owner is asked how many bytes the plan may take, see Pack().
+  bool asks() const { return state_ == State::kAsking; }
+  void Pack(Bytes room);
+  // The owner is asked whether the plan is to be followed.
+  bool ready() const { return state_ == State::kReady; }
+  void Accept();
+  // It does not fit: a smaller one, or none for a while, each time longer.
+  void Refuse();
+  bool following() const { return state_ == State::kFollowing; }
+  // Bytes from the base that the plan uses.
+  Bytes size() const { return Bytes{packing_.top()} * kBlockBytes; }
+  // What becomes of the live block of this number in the next periods.
+  enum class Fate : uint8_t { kStays, kIsPlaced, kIsMadeElsewhere };
+  Fate FateOf(RequestNumber number) const;
+  // Ends following for now.
+  void Suspend();
+
+ private:
+  enum class State : uint8_t { kOff, kWatching, kAsking, kPacking, kReady, kWaiting, kFollowing };
+  static constexpr uint32_t kLog = Period::kSigns;
+  static constexpr uint32_t kContext = 32;  // requests by which a beginning is recognised
+  struct Entry {
+    RequestNumber number = 0;
+    uint32_t units = 0;
+    StreamId stream = kAnyStream;
+    uint32_t life = 0;   // 0: alive
+    uint32_t moved = 0;  // chunks, before it
+  };
+
+  const Entry& At(uint64_t request) const { return log_[request % kLog]; }
+  static uint64_t SignOf(const Entry& entry) { return Period::Mix(entry.units, entry.stream); }
+  // Of a request of the plan's period, counted from its first.
+  uint32_t PhaseOf(uint64_t request) const {
+    return static_cast<uint32_t>((request - begun_at_ - 1) % plan_.size());
+  }
+  void Log(Bytes bytes, StreamId stream);
+  void Watch();
+  bool Collect(uint32_t period);
+  uint32_t LifeOf(uint64_t request, uint32_t period) const;
+  Bytes Spare() const;
+  bool Shorten();
+  void Drop();
+  void KeepStep();
+  void BeginPeriod();
+  uint64_t MovedWithin(uint64_t requests) const;
+
+  State state_ = State::kOff;
+  Period period_;
+  Packing packing_;
+  Array<Entry> log_;  // ring by request
+  Array<Recurring> plan_;
+  uint32_t period_length_ = 0;    // of what is collected; the plan holds one or two of them
+  uint64_t requests_ = 0;         // so far; the first is number 1
+  uint64_t context_ = 0;          // of the last kContext of them
+  uint64_t begins_in_ = 0;        // the context in which the plan's period begins
+  uint64_t begun_at_ = 0;         // the request before a period of the plan
+  uint32_t cut_ = 0;              // following begins with this request of a period
+  bool in_step_ = false;          // every request since has come as in the plan
+  uint32_t moved_ = 0;            // chunks; wraps around
+  uint64_t quiet_since_ = 0;      // the last request before which chunks were moved
+  uint64_t moved_unplanned_ = 0;  // chunks in the period before following
+  uint64_t retry_at_ = 0;         // no new plan before this request
+  uint32_t patience_ = 0;         // periods to wait after a rejection
+  uint32_t followed_ = 0;         // whole periods without a break
+  uint32_t broken_ = 0;           // breaks in a row without a whole period
+};
+
+}  // namespace tidemark::core
+
+#endif  // TIDEMARK_CORE_PLACEMENT_PLAN_H_

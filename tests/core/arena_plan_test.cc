@@ -1,0 +1,94 @@
+// What a job whose requests recur notices of planned places: chunks stop moving, and nothing breaks
+// when it does something else.
+
+#include <gtest/gtest.h>
+
+#include "tests/core/arena_model.h"
+
+namespace tidemark::core {
+namespace {
+
+constexpr uint32_t kRequests = 440;
+constexpr uint32_t kNoneOdd = ~uint32_t{0};
+
+struct Job {
+  explicit Job(uint32_t seed_of_all, ChunkIndex capacity, ChunkIndex host = 0)
+      : model(8192, capacity, host, {20}), seed(seed_of_all) {
+    model.faults = false;
+  }
+  // Chunks that were moved in a period.
+  uint64_t Period(uint32_t odd = kNoneOdd) {
+    const uint64_t before = model.counters().stitched;
+    model.Period(seed, odd);
+    model.Walk();
+    EXPECT_EQ(model.broken(), "") << "seed " << seed;
+    return model.counters().stitched - before;
+  }
+  uint64_t Periods(int count) {
+    uint64_t moved = 0;
+    for (int i = 0; i < count; ++i) moved += Period();
+    return moved;
+  }
+  ArenaModel model;
+  uint32_t seed;
+};
+
+class RecurringJob : public testing::TestWithParam<uint32_t> {};
+
+TEST_P(RecurringJob, MovesNoChunksOnceItsPlanIsFollowed) {
+  Job job(GetParam(), 4096);
+  const uint64_t first = job.Periods(3);
+  if (first == 0) GTEST_SKIP() << "these sizes need no moves without a plan";
+  job.Periods(6);
+  const uint64_t planned = job.model.counters().planned;
+  EXPECT_EQ(job.Periods(5), 0u);
+  EXPECT_GT(job.model.counters().planned, planned);
+}
+
+TEST_P(RecurringJob, GoesOnWhenARequestDiffers) {
+  Job job(GetParam(), 4096);
+  std::mt19937 random(GetParam());
+  for (int i = 0; i < 60; ++i) job.Period(random() % 3 == 0 ? random() % kRequests : kNoneOdd);
+  job.model.Finish();
+  EXPECT_EQ(job.model.broken(), "");
+}
+
+TEST_P(RecurringJob, TakesItsPlanUpAgainAfterARequestThatDiffered) {
+  Job job(GetParam(), 4096);
+  job.Periods(9);
+  if (job.model.counters().planned == 0) GTEST_SKIP() << "these sizes need no plan";
+  job.Period(kRequests / 2);
+  const uint64_t planned = job.model.counters().planned;
+  job.Periods(4);
+  EXPECT_GT(job.model.counters().planned, planned + kRequests);
+}
+
+TEST_P(RecurringJob, LearnsItsNextPeriodWhenItChangesForGood) {
+  Job job(GetParam(), 4096);
+  job.Periods(12);
+  job.seed += 1000;
+  const uint64_t moved = job.Periods(3);
+  job.Periods(20);
+  EXPECT_LE(job.Periods(3), moved) << "it is as if it had not been learned";
+  job.model.Finish();
+  EXPECT_EQ(job.model.broken(), "");
+}
+
+TEST_P(RecurringJob, KeepsItsPromisesWhenMemoryIsShort) {
+  for (const ChunkIndex capacity : {100, 250, 400}) {
+    Job job(GetParam(), capacity, GetParam() % 2 == 0 ? 0 : 150);
+    job.model.faults = true;
+    std::mt19937 random(GetParam());
+    for (int i = 0; i < 12; ++i) {
+      job.Period();
+      if (i % 3 == 2) job.model.FailCall(job.model.calls() + random() % 50);
+    }
+    job.model.Finish();
+    EXPECT_EQ(job.model.broken(), "") << "capacity " << capacity;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Seeds, RecurringJob, testing::Range(1u, 9u));
+
+}  // namespace
+}  // namespace tidemark::core
