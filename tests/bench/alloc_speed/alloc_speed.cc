@@ -5,7 +5,11 @@
 //
 // A pair is one allocation and its own free, each timed alone. Figures are the medians over the
 // timed steps of the step's median and 99th percentile, so that one interruption of the process
-// does not decide; preemption is not filtered out otherwise. Threads: as many as the row says.
+// does not decide; preemption is not filtered out otherwise. The first row allocates nothing: what
+// clock and calls cost, which is in every other row, too; "net" is without it. Ratios compare with
+// Tidemark's row under the same rule: both with a lock around each call, or both without.
+//
+// Threads: as many as the row says.
 
 #include <algorithm>
 #include <atomic>
@@ -29,21 +33,30 @@ using replay::BlockId;
 using replay::Event;
 using replay::Trace;
 
+enum class Rule { kTable, kBare, kLocked };  // the table's own cost; who may call at once
+
 struct Maker {
   const char* name;
   std::unique_ptr<Contender> (*make)(bool shared, size_t capacity);
+  Rule rule;
 };
+// Tidemark comes first under its rule. RMM's resources lock in any case.
 constexpr Maker kMakers[] = {
-    {"Tidemark arena", MakeTidemark},
-#ifdef TIDEMARK_BENCH_RMM
-    {"RMM pool", MakeRmmPool},
-    {"RMM arena", MakeRmmArena},
-#endif
+    {"nothing", MakeNothing, Rule::kTable},
+    {"Tidemark arena", MakeTidemark, Rule::kBare},
 #ifdef TIDEMARK_BENCH_TLSF
-    {"TLSF (VMA virtual block)", MakeTlsf},
+    {"TLSF (VMA virtual block)", MakeTlsf, Rule::kBare},
 #endif
 #ifdef TIDEMARK_BENCH_MIMALLOC
-    {"mimalloc", MakeMimalloc},
+    {"mimalloc", MakeMimalloc, Rule::kBare},
+#endif
+    {"Tidemark arena, locked", MakeTidemark, Rule::kLocked},
+#ifdef TIDEMARK_BENCH_TLSF
+    {"TLSF, locked", MakeTlsf, Rule::kLocked},
+#endif
+#ifdef TIDEMARK_BENCH_RMM
+    {"RMM pool, locked", MakeRmmPool, Rule::kLocked},
+    {"RMM arena, locked", MakeRmmArena, Rule::kLocked},
 #endif
 };
 
@@ -136,28 +149,41 @@ size_t CapacityFor(const Trace& trace) {
   return (replay::PeakRequested(trace).requested * 2 + (size_t{1} << 30)) >> 21 << 21;
 }
 
-void PrintRow(const char* name, bool ok, Figures figures, const Figures& ours) {
-  if (!ok) {
-    std::printf("  %-28s refused a request\n", name);
-    return;
+// What the rows so far say, for the ratios of the next ones.
+class Rows {
+ public:
+  void Add(const Maker& maker, bool ok, Figures figures) {
+    if (maker.rule == Rule::kTable) table_ = figures.median;
+    if (maker.make == MakeTidemark) ours_ = figures.median;
+    if (!ok) {
+      std::printf("  %-28s refused a request\n", maker.name);
+      return;
+    }
+    std::printf("  %-28s %9.0f %9.0f", maker.name, figures.median, figures.p99);
+    if (maker.rule != Rule::kTable) {
+      std::printf(" %9.0f %9.1fx %7.1fx", figures.median - table_, figures.median / ours_,
+                  (figures.median - table_) / (ours_ - table_));
+    }
+    std::printf("\n");
+    std::fflush(stdout);
   }
-  std::printf("  %-28s %9.0f %9.0f %9.1fx\n", name, figures.median, figures.p99,
-              figures.median / ours.median);
-  std::fflush(stdout);
-}
+
+ private:
+  double table_ = 0;
+  double ours_ = 0;
+};
 
 void RunSequence(const Sequence& sequence, const Calibration& clock) {
   const size_t capacity = CapacityFor(sequence.trace);
   std::printf("%s: %zu events, peak %.2f GiB\n", sequence.name.c_str(),
               sequence.trace.events.size(),
               static_cast<double>(replay::PeakRequested(sequence.trace).requested) / (1 << 30));
-  Figures ours;
+  Rows rows;
   for (const Maker& maker : kMakers) {
     Figures figures;
-    const std::unique_ptr<Contender> contender = maker.make(false, capacity);
+    const auto contender = maker.make(maker.rule == Rule::kLocked, capacity);
     const bool ok = Measure(sequence, contender.get(), clock, &figures);
-    if (maker.make == MakeTidemark) ours = figures;
-    PrintRow(maker.name, ok, figures, ours);
+    rows.Add(maker, ok, figures);
   }
 }
 
@@ -166,8 +192,9 @@ void RunThreads(const Sequence& sequence, unsigned threads, const Calibration& c
   const size_t capacity = (size_t{1} << 30) + threads * CapacityFor(sequence.trace);
   std::printf("%s, %u threads on one allocator (%u processors here)\n", sequence.name.c_str(),
               threads, std::thread::hardware_concurrency());
-  Figures ours;
+  Rows rows;
   for (const Maker& maker : kMakers) {
+    if (maker.rule == Rule::kBare) continue;
     const std::unique_ptr<Contender> contender = maker.make(true, capacity);
     std::vector<Figures> each(threads);
     std::atomic<bool> ok{true};
@@ -183,8 +210,7 @@ void RunThreads(const Sequence& sequence, unsigned threads, const Calibration& c
     Figures mean;
     for (const Figures& f : each)
       mean = {mean.median + f.median / threads, mean.p99 + f.p99 / threads};
-    if (maker.make == MakeTidemark) ours = mean;
-    PrintRow(maker.name, ok, mean, ours);
+    rows.Add(maker, ok, mean);
   }
 }
 
@@ -225,6 +251,9 @@ std::vector<Sequence> Sequences(int count, char** arguments) {
   all.push_back({"recompute, gathered weights", replay::GenerateTransformer(shape)});
   shape.shortest = 128;
   all.push_back({"the same, varying length", replay::GenerateTransformer(shape)});
+  for (Trace& trace : replay::GeneratedTraces()) {
+    if (trace.name == "six streams") all.push_back({"six models on six streams", std::move(trace)});
+  }
   all.push_back({"random sizes to 1 MiB", RandomSizes(1 << 20, 1000, 1)});
   all.push_back({"random sizes to 256 MiB", RandomSizes(1 << 28, 500, 1)});
   all.push_back({"random sizes to 16 MiB, 16 streams", RandomSizes(1 << 24, 1000, 16)});
@@ -241,7 +270,8 @@ std::vector<Sequence> Sequences(int count, char** arguments) {
 int Main(int count, char** arguments) {
   const Calibration clock;
   const std::vector<Sequence> all = Sequences(count, arguments);
-  std::printf("%-30s %9s %9s %10s\n", "ns per allocate/free pair", "median", "p99", "to ours");
+  std::printf("%-30s %9s %9s %9s %10s %8s\n", "ns per allocate/free pair", "median", "p99", "net",
+              "to ours", "net");
   for (const Sequence& sequence : all) RunSequence(sequence, clock);
   for (const unsigned threads : {1u, 2u, 4u, 8u}) RunThreads(all[0], threads, clock);
   return 0;

@@ -24,6 +24,7 @@ class Contender {
 };
 
 // `shared`: several threads will call. `capacity`: bytes of the device that is pretended.
+std::unique_ptr<Contender> MakeNothing(bool shared, size_t capacity);
 std::unique_ptr<Contender> MakeTidemark(bool shared, size_t capacity);
 std::unique_ptr<Contender> MakeRmmPool(bool shared, size_t capacity);
 std::unique_ptr<Contender> MakeRmmArena(bool shared, size_t capacity);
