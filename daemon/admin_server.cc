@@ -118,9 +118,11 @@ class Server final : public AdminServer {
     server_ = builder.BuildAndStart();
     if (server_ == nullptr || port == 0) {
       server_.reset();
-      return absl::UnavailableError(absl::StrCat(
-          "Cannot serve the admin address \"", options.listen,
-          "\": the port is taken or not permitted, or certificate and key do not belong together"));
+      return absl::UnavailableError(absl::StrCat("Cannot serve the admin address \"",
+                                                 options.listen,
+                                                 "\": the host is not known, the port is taken or "
+                                                 "not permitted, or certificate and key do "
+                                                 "not belong together"));
     }
     address_ = absl::StrCat(target.substr(0, target.rfind(':')), ":", port);
     return absl::OkStatus();

@@ -193,7 +193,7 @@ class AdminTlsTest : public AdminServerTest {
                      "-subj /CN=ca -days 2"
                      " && for n in server client; do"
                      " openssl req -newkey rsa:2048 -nodes -keyout $n.key -out $n.csr -subj /CN=$n"
-                     " -addext subjectAltName=DNS:localhost"
+                     " -addext subjectAltName=IP:127.0.0.1"
                      " && openssl x509 -req -in $n.csr -CA ca.pem -CAkey ca.key -CAcreateserial "
                      "-out $n.pem -days 2"
                      " -copy_extensions copy || exit 1; done");
@@ -221,7 +221,7 @@ TEST_F(AdminTlsTest, ServesOnlyClientsWithACertificate) {
   if (system("command -v openssl >/dev/null 2>&1") != 0) GTEST_SKIP() << "needs openssl";
   ASSERT_TRUE(MakeCertificates());
   AdminOptions options;
-  options.listen = "tcp:localhost:0";
+  options.listen = "tcp:127.0.0.1:0";
   options.tls_certificate = folder_ + "/server.pem";
   options.tls_key = folder_ + "/server.key";
   options.tls_client_ca = folder_ + "/ca.pem";

@@ -3,6 +3,7 @@
 
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import unittest
@@ -39,9 +40,10 @@ MAX_LINES = 600
 
 
 def tracked():
-    done = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, check=False)
-    if done.returncode == 0 and done.stdout:
-        return [pathlib.PurePath(name) for name in done.stdout.decode().split("\0") if name]
+    if shutil.which("git"):
+        done = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, check=False)
+        if done.returncode == 0 and done.stdout:
+            return [pathlib.PurePath(name) for name in done.stdout.decode().split("\0") if name]
     skip = {"build", ".git", ".cache"}
     return [p.relative_to(ROOT) for p in ROOT.rglob("*")
             if p.is_file() and p.relative_to(ROOT).parts[0] not in skip]
