@@ -207,7 +207,9 @@ class DeviceMemory {
   uint64_t EvictAhead(uint64_t missing);
   uint64_t Exchange(const core::ChunkIndex* wanted, uint32_t count, uint64_t room,
                     core::LaunchNumber before, bool evict);
+  struct Moving;
   uint64_t MoveAll(Shift* list, int count);
+  static void Arrived(void* moving, int first, int count);
   void SwapRun(Shift* run, int count);
   bool SwapBack(const Shift& shift);
   bool SetAccess(core::ChunkIndex first, core::ChunkIndex count);

@@ -42,7 +42,18 @@ bool Mover::Prepare() {
     read_back_ = static_cast<char*>(HostMemory(*driver_, 2 * core::kChunkBytes));
     if (read_back_ == nullptr) return false;
   }
-  return PrepareResults();
+  return PrepareEvents() && PrepareResults();
+}
+
+bool Mover::PrepareEvents() {
+  for (CUevent& event : events_) {
+    if (event != nullptr) continue;
+    if (driver_->cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) {
+      event = nullptr;
+      return false;
+    }
+  }
+  return true;
 }
 
 // On the device, because a hash that adds into host memory crosses the link with every block.
@@ -64,6 +75,7 @@ bool Mover::PrepareResults() {
 
 void Mover::Forget() {
   streams_[0] = streams_[1] = nullptr;
+  for (CUevent& event : events_) event = nullptr;
   results_ = nullptr;
   device_results_ = 0;
   read_back_ = nullptr;
@@ -119,21 +131,47 @@ bool Mover::SubmitOne(const Transfer& transfer, int slot) {
          (!copy || Hash(CopyOf(transfer, slot), &results_[slot].copy, stream));
 }
 
-// Also waits after a failure: nothing may be in flight when the staging window goes.
-bool Mover::Submit(const Transfer* list, int count) {
-  bool good = true;
-  for (int i = 0; i < count && good; ++i) good = SubmitOne(list[i], i);
-  for (const CUstream stream : streams_) {
-    good = driver_->cuStreamSynchronize(stream) == CUDA_SUCCESS && good;
+// Both directions take turns, for both are at work at once.
+int Mover::MakeGroups(const Transfer* list, int count, Group* groups) {
+  Group split[2][kBatch];
+  int counts[2] = {};
+  for (int i = 0; i < count;) {
+    const int side = list[i].to == list[0].to ? 0 : 1;
+    int end = i + 1;
+    while (end < count && end - i < kGroup && list[end].to == list[i].to) ++end;
+    split[side][counts[side]++] = {i, end - i};
+    i = end;
   }
-  return good && Collect();
+  int made = 0;
+  for (int i = 0; i < counts[0] || i < counts[1]; ++i) {
+    for (int side = 0; side < 2; ++side) {
+      if (i < counts[side]) groups[made++] = split[side][i];
+    }
+  }
+  return made;
 }
 
-bool Mover::Collect() {
+// Returns how many groups the driver took, all of each.
+int Mover::Submit(const Transfer* list, const Group* groups, int count) {
+  int taken = 0;
+  while (taken < count && SubmitGroup(list, groups[taken], events_[taken])) ++taken;
+  return taken;
+}
+
+bool Mover::SubmitGroup(const Transfer* list, const Group& group, CUevent event) {
+  const CUstream stream = StreamTo(list[group.first].to);
+  for (int i = group.first; i < group.first + group.count; ++i) {
+    if (!SubmitOne(list[i], i)) return false;
+  }
+  return Collect(group, stream) && driver_->cuEventRecord(event, stream) == CUDA_SUCCESS;
+}
+
+bool Mover::Collect(const Group& group, CUstream stream) {
   if (device_results_ == 0 || hash_.function == nullptr) return true;
-  return driver_->cuMemcpyDtoHAsync(results_, device_results_, kBatch * sizeof(Results),
-                                    streams_[0]) == CUDA_SUCCESS &&
-         driver_->cuStreamSynchronize(streams_[0]) == CUDA_SUCCESS;
+  const auto first = static_cast<size_t>(group.first);
+  return driver_->cuMemcpyDtoHAsync(&results_[first], device_results_ + first * sizeof(Results),
+                                    static_cast<size_t>(group.count) * sizeof(Results),
+                                    stream) == CUDA_SUCCESS;
 }
 
 bool Mover::EqualByReadBack(CUdeviceptr a, CUdeviceptr b) {
@@ -145,14 +183,12 @@ bool Mover::EqualByReadBack(CUdeviceptr a, CUdeviceptr b) {
          memcmp(read_back_, read_back_ + core::kChunkBytes, core::kChunkBytes) == 0;
 }
 
-// The source as it is now; for the rare one that changed while it was away.
-bool Mover::SourceHash(const Transfer& transfer, int slot, uint64_t* hash) {
-  if (!PrepareResults() || !Hash(transfer.source, &results_[slot].source, streams_[0]) ||
-      driver_->cuStreamSynchronize(streams_[0]) != CUDA_SUCCESS || !Collect()) {
-    return false;
-  }
-  *hash = results_[slot].source;
-  return true;
+// Whether the source, which changed while it was away, is what arrived. Nothing is in flight.
+bool Mover::Recheck(const Transfer& transfer, int slot) {
+  return PrepareResults() && Hash(transfer.source, &results_[slot].source, streams_[0]) &&
+         Collect({slot, 1}, streams_[0]) &&
+         driver_->cuStreamSynchronize(streams_[0]) == CUDA_SUCCESS &&
+         results_[slot].source == seen_[slot];
 }
 
 bool Mover::IsProven(Transfer* transfer, int slot) {
@@ -167,24 +203,38 @@ bool Mover::IsProven(Transfer* transfer, int slot) {
   return result.copy == transfer->hash.value;
 }
 
-int Mover::Copy(Transfer* list, int count) {
+void Mover::Arrive(Transfer* list, const Group& group) {
+  for (int i = group.first; i < group.first + group.count; ++i) {
+    list[i].done = IsProven(&list[i], i);
+    seen_[i] = hash_.function != nullptr ? results_[i].copy : 0;
+    if (list[i].done) ++proven_[static_cast<int>(list[i].to)];
+  }
+}
+
+void Mover::Copy(Transfer* list, int count, const Arrival& arrival) {
   for (int i = 0; i < count; ++i) list[i].done = false;
-  if (!Prepare()) return 0;
+  if (!Prepare()) return;
   int mapped = 0;
   while (mapped < count && MapStaging(list[mapped], mapped)) ++mapped;
-  int good = 0;
-  if (mapped != 0 && Submit(list, mapped)) {
-    uint64_t seen[kBatch];
-    for (int i = 0; i < mapped; ++i) {
-      list[i].done = IsProven(&list[i], i);
-      seen[i] = hash_.function != nullptr ? results_[i].copy : 0;
-    }
-    for (int i = 0; i < mapped; ++i) {
-      uint64_t now = 0;
-      const bool changed = !list[i].done && list[i].to == Place::kDevice && list[i].hash.known;
-      if (changed && SourceHash(list[i], i, &now)) list[i].done = now == seen[i];
-      if (!list[i].done) ++mismatches_;
-      if (list[i].done) ++proven_[static_cast<int>(list[i].to)], ++good;
+  Group groups[kBatch];
+  bool tried[kBatch] = {};
+  const int taken = Submit(list, groups, MakeGroups(list, mapped, groups));
+  for (int g = 0; g < taken; ++g) {
+    if (driver_->cuEventSynchronize(events_[g]) != CUDA_SUCCESS) continue;
+    Arrive(list, groups[g]);
+    for (int i = 0; i < groups[g].count; ++i) tried[groups[g].first + i] = true;
+    arrival.arrived(arrival.owner, groups[g].first, groups[g].count);
+  }
+  // After a failure too: nothing may be in flight when the staging window goes.
+  for (const CUstream stream : streams_) driver_->cuStreamSynchronize(stream);
+  for (int i = 0; i < mapped; ++i) {
+    if (!tried[i] || list[i].done) continue;
+    list[i].done = list[i].to == Place::kDevice && list[i].hash.known && Recheck(list[i], i);
+    if (list[i].done) {
+      ++proven_[static_cast<int>(list[i].to)];
+      arrival.arrived(arrival.owner, i, 1);
+    } else {
+      ++mismatches_;
     }
   }
   for (int i = 0; i < mapped; ++i) {
@@ -192,7 +242,6 @@ int Mover::Copy(Transfer* list, int count) {
   }
   if (window_lost_) staging_ = 0;
   window_lost_ = false;
-  return good;
 }
 
 }  // namespace tidemark::interpose

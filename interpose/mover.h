@@ -1,6 +1,7 @@
 // Copies chunks between the arena and fresh chunks, both directions at once: each on the stream of
 // its direction, to the fresh chunk's place beside the arena, or where it has none, through a
-// staging window that is mapped over it.
+// staging window that is mapped over it. The caller hears of each few as soon as they are proven,
+// while the next are on their way: remapping takes the host about as long as copying the link.
 //
 // Proof of a copy: bytes that leave are hashed where they lie, on the device, and what comes back
 // is hashed there again; the two must agree, or the bytes on the host must have changed in between
@@ -8,8 +9,8 @@
 // each direction are also compared in full, source against copy. Where the hash kernel cannot be
 // loaded, every copy is read back and compared.
 //
-// Not here: when it is safe (residency.cc makes the safepoint) and the remapping
-// (device_memory.cc). Threads: the device's lock is held and no work of the job is in flight.
+// Not here: when it is safe and the remapping (residency.cc). Threads: the device's lock is held
+// and no work of the job is in flight.
 
 #ifndef TIDEMARK_INTERPOSE_MOVER_H_
 #define TIDEMARK_INTERPOSE_MOVER_H_
@@ -35,6 +36,12 @@ struct Transfer {
   bool done = false;
 };
 
+// Called when [first, first + count) of a list have arrived, or have failed; `done` says which.
+struct Arrival {
+  void* owner = nullptr;
+  void (*arrived)(void* owner, int first, int count) = nullptr;
+};
+
 class Mover {
  public:
   static constexpr int kBatch = 32;
@@ -44,9 +51,11 @@ class Mover {
     driver_ = driver;
     device_ = device;
   }
-  // Copies `list` (count <= kBatch) in the current context. Sets `done` where the copy is proven;
-  // returns how many. Leaves nothing mapped.
-  int Copy(Transfer* list, int count);
+  // Copies `list` (count <= kBatch, those to one place next to each other) in the current context.
+  // Sets `done` where the copy is proven, and tells `arrival` then, in an order of its own; of a
+  // transfer that was not even tried it says nothing. When it returns nothing is in flight or
+  // mapped.
+  void Copy(Transfer* list, int count, const Arrival& arrival);
   // Copies that turned out different, ever.
   uint64_t mismatches() const { return mismatches_; }
   // The context dies: what it holds dies with it.
@@ -57,13 +66,23 @@ class Mover {
     uint64_t source;
     uint64_t copy;
   };
+  static constexpr int kGroup = 2;  // transfers that arrive together
+  struct Group {                    // neighbours in the list, of one direction
+    int first;
+    int count;
+  };
   bool Prepare();
+  bool PrepareEvents();
   bool PrepareResults();
   bool MapStaging(const Transfer& transfer, int slot);
   void UnmapStaging(int slot);
-  bool Submit(const Transfer* list, int count);
+  static int MakeGroups(const Transfer* list, int count, Group* groups);
+  int Submit(const Transfer* list, const Group* groups, int count);
+  bool SubmitGroup(const Transfer* list, const Group& group, CUevent event);
   bool SubmitOne(const Transfer& transfer, int slot);
-  bool Collect();
+  bool Collect(const Group& group, CUstream stream);
+  void Arrive(Transfer* list, const Group& group);
+  bool Recheck(const Transfer& transfer, int slot);
   bool Hash(CUdeviceptr data, const uint64_t* result, CUstream stream);
   bool IsProven(Transfer* transfer, int slot);
   bool EqualByReadBack(CUdeviceptr a, CUdeviceptr b);
@@ -82,6 +101,8 @@ class Mover {
   CUdevice device_ = 0;
   CUdeviceptr staging_ = 0;
   CUstream streams_[2] = {};
+  CUevent events_[kBatch] = {};     // of groups
+  uint64_t seen_[kBatch] = {};      // hashes of what arrived
   CUdeviceptr device_results_ = 0;  // Results[kBatch]; 0: the hashes go to `results_` directly
   Results* results_ = nullptr;      // pinned
   char* read_back_ = nullptr;       // pinned: two chunks, only where the hash kernel is missing

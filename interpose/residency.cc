@@ -208,36 +208,51 @@ bool DeviceMemory::TakeDeviceChunk(uint32_t more, Chunk* chunk) {
   return supply_.Take(Place::kDevice, more, chunk);
 }
 
-// Inside a safepoint: puts each `fresh` under its chunk's address with the bytes that are there.
-// Those not used go back to the supply. Returns how many moved.
+// One MoveAll, as Arrived hears of it.
+struct DeviceMemory::Moving {
+  DeviceMemory* memory;
+  Shift* list;
+  Transfer* transfers;
+};
+
+// Inside a safepoint: puts each `fresh` under its chunk's address with the bytes that are there,
+// each as soon as its copy is proven. Those not used go back to the supply. Returns how many moved.
 uint64_t DeviceMemory::MoveAll(Shift* list, int count) {
   Transfer transfers[Mover::kBatch];
-  // In address order, so that neighbours are remapped with one call.
-  std::sort(list, list + count, [](const Shift& a, const Shift& b) { return a.index < b.index; });
+  // By direction, as the mover wants it, and in address order, so that neighbours are remapped with
+  // one call.
+  std::sort(list, list + count, [](const Shift& a, const Shift& b) {
+    return a.to != b.to ? a.to < b.to : a.index < b.index;
+  });
   for (int i = 0; i < count; ++i) {
     supply_.GiveSide(&list[i].fresh);
     transfers[i] = {ChunkAddress(list[i].index), list[i].fresh, list[i].to, list[i].hash, false};
   }
-  mover_.Copy(transfers, count);
-  for (int i = 0; i < count; ++i) list[i].hash = transfers[i].hash;
+  Moving moving{this, list, transfers};
+  mover_.Copy(transfers, count, {&moving, &Arrived});
   uint64_t moved = 0;
-  for (int first = 0; first < count;) {
-    int last = first + 1;
-    const bool copied = transfers[first].done;
-    while (copied && last < count && transfers[last].done &&
-           list[last].index == list[last - 1].index + 1) {
-      ++last;
-    }
-    if (copied) SwapRun(&list[first], last - first);
-    for (; first < last; ++first) {
-      if (list[first].done) {
-        ++moved;
-      } else {
-        supply_.Put(list[first].to, list[first].fresh);
-      }
+  for (int i = 0; i < count; ++i) {
+    if (list[i].done) {
+      ++moved;
+    } else {
+      supply_.Put(list[i].to, list[i].fresh);
     }
   }
   return moved;
+}
+
+void DeviceMemory::Arrived(void* owner, int first, int count) {
+  const Moving& moving = *static_cast<Moving*>(owner);
+  for (const int end = first + count; first < end;) {
+    int run = 0;
+    while (first + run < end && moving.transfers[first + run].done &&
+           moving.list[first + run].index == moving.list[first].index + run) {
+      moving.list[first + run].hash = moving.transfers[first + run].hash;
+      ++run;
+    }
+    if (run != 0) moving.memory->SwapRun(&moving.list[first], run);
+    first += run != 0 ? run : 1;
+  }
 }
 
 // Remaps neighbouring chunks, all or each for itself: what cannot be has its former chunk again.
