@@ -57,6 +57,25 @@ TEST_F(DeviceMemoryTest, AWorkingSetAboveTheBudgetIsReachedOverTheLink) {
   EXPECT_TRUE(memory_->Validate());
 }
 
+// By a pointer that no gate saw, say.
+TEST_F(DeviceMemoryTest, BytesWrittenOverTheLinkComeBackAsTheyAre) {
+  std::vector<CUdeviceptr> buffers;
+  for (int i = 0; i < 6; ++i) {
+    buffers.push_back(Allocate(4 * kMiB));
+    Fill(buffers.back(), 4 * kMiB, i);
+  }
+  for (int i = 0; i < 3; ++i) {
+    const CUdeviceptr buffer = buffers[static_cast<size_t>(i)];
+    ASSERT_TRUE(memory_->OnHost(memory_->Find(buffer)));
+    Fill(buffer, 4 * kMiB, i + 100);
+    Use(buffer);
+    EXPECT_FALSE(memory_->OnHost(memory_->Find(buffer)));
+    EXPECT_TRUE(Holds(buffer, 4 * kMiB, i + 100));
+  }
+  EXPECT_EQ(Counters().hash_mismatches_total, 0u);
+  EXPECT_TRUE(memory_->Validate());
+}
+
 TEST_F(DeviceMemoryTest, OutOfMemoryIsAnAnswerAndRecoverable) {
   Start(8 * kMiB, 4 * kMiB);
   const CUdeviceptr a = Allocate(6 * kMiB);
