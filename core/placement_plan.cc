@@ -34,7 +34,7 @@ bool PlacementPlan::Start() {
 }
 
 Bytes PlacementPlan::Next(Bytes bytes, StreamId stream) {
-  if (in_step_ && PhaseOf(requests_ + 1) == cut_) BeginPeriod();
+  if (in_step_ && phase_ == cut_) BeginPeriod();
   Log(bytes, stream);
   KeepStep();
   if (state_ == State::kWatching || (state_ == State::kWaiting && !in_step_)) {
@@ -47,7 +47,7 @@ Bytes PlacementPlan::Next(Bytes bytes, StreamId stream) {
     Suspend();
   }
   if (state_ != State::kFollowing) return kNowhere;
-  const uint32_t place = plan_[PhaseOf(requests_)].place;
+  const uint32_t place = plan_[asked_].place;
   return place == Recurring::kNowhere ? kNowhere : Bytes{place} * kBlockBytes;
 }
 
@@ -59,6 +59,7 @@ void PlacementPlan::Log(Bytes bytes, StreamId stream) {
   ++requests_;
   Entry& entry = log_[requests_ % kLog];
   entry = {number(), static_cast<uint32_t>(units), stream, 0, moved_};
+  if (state_ == State::kFollowing) return;  // it is known what comes
   const uint64_t sign = SignOf(entry);
   context_ = context_ * kRoll + sign - leaves * Power(kRoll, kContext);
   period_.Add(sign);
@@ -82,6 +83,7 @@ void PlacementPlan::Watch() {
   begins_in_ = context_;
   begun_at_ = requests_;
   in_step_ = true;
+  phase_ = 0;
   cut_ = 0;
 }
 
@@ -126,6 +128,7 @@ bool PlacementPlan::Shorten() {
     request.life = 0;
     longer = true;
   }
+  phase_ = static_cast<uint32_t>((requests_ - begun_at_) % plan_.size());
   return longer;
 }
 
@@ -161,12 +164,15 @@ void PlacementPlan::Refuse() {
 
 void PlacementPlan::KeepStep() {
   if (in_step_) {
-    const Recurring& planned = plan_[PhaseOf(requests_)];
+    asked_ = phase_;
+    if (++phase_ == plan_.size()) phase_ = 0;
+    const Recurring& planned = plan_[asked_];
     const Entry& entry = At(requests_);
     in_step_ = planned.units == entry.units && planned.stream == entry.stream;
   } else if (state_ == State::kWaiting && context_ == begins_in_) {
     in_step_ = true;
     begun_at_ = requests_;
+    phase_ = 0;
   }
 }
 
@@ -201,14 +207,25 @@ PlacementPlan::Fate PlacementPlan::FateOf(RequestNumber asked) const {
 void PlacementPlan::Drop() {
   patience_ = patience_ == 0 ? kFirstPatience : std::min(2 * patience_, kMostPatience);
   retry_at_ = requests_ + uint64_t{patience_} * plan_.size();
-  state_ = State::kWatching;
+  StopFollowing(State::kWatching);
   in_step_ = false;
   broken_ = 0;
 }
 
+// The context has not been kept up while following.
+void PlacementPlan::StopFollowing(State state) {
+  if (state_ == State::kFollowing) {
+    context_ = 0;
+    for (uint64_t age = std::min<uint64_t>(kContext, requests_); age-- > 0;) {
+      context_ = context_ * kRoll + SignOf(At(requests_ - age));
+    }
+  }
+  state_ = state;
+}
+
 void PlacementPlan::Suspend() {
   if (state_ != State::kFollowing) return;
-  state_ = State::kWaiting;
+  StopFollowing(State::kWaiting);
   if (followed_ == 0 && ++broken_ == kMostBroken) Drop();
 }
 

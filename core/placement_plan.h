@@ -93,6 +93,7 @@ class PlacementPlan {
   bool Shorten();
   void Drop();
   void KeepStep();
+  void StopFollowing(State state);
   void BeginPeriod();
   uint64_t MovedWithin(uint64_t requests) const;
 
@@ -106,6 +107,8 @@ class PlacementPlan {
   uint64_t context_ = 0;          // of the last kContext of them
   uint64_t begins_in_ = 0;        // the context in which the plan's period begins
   uint64_t begun_at_ = 0;         // the request before a period of the plan
+  uint32_t phase_ = 0;            // while in_step_: PhaseOf the request to come
+  uint32_t asked_ = 0;            // of the last one
   uint32_t cut_ = 0;              // following begins with this request of a period
   bool in_step_ = false;          // every request since has come as in the plan
   uint32_t moved_ = 0;            // chunks; wraps around
