@@ -1,6 +1,6 @@
 // Addresses inside one arena: who has which bytes.
 //
-// Small buffers (up to 128 KiB) share slabs of one chunk; the shortest free run that fits is taken,
+// Small buffers (up to 32 KiB) share slabs of one chunk; the shortest free run that fits is taken,
 // of equal ones that in the fullest slab. Freed ones first wait in a cache by stream and exact
 // size. Everything larger lies at the lowest address where it fits in mapped chunks. The last few
 // that were freed are parked for a request of exactly their size; any other request merges them
