@@ -63,6 +63,8 @@ constexpr Maker kMakers[] = {
 struct Figures {
   double median = 0;
   double p99 = 0;
+  double early_median = 0;  // the same of the first steps, while an allocator may still learn
+  double early_p99 = 0;
 };
 
 double At(std::vector<double>* values, double share) {
@@ -120,28 +122,31 @@ class Player {
   std::vector<double> cost_;
 };
 
+constexpr size_t kSettled = 12;  // steps after which an allocator that learns has done so
+
 struct Sequence {
   std::string name;
   Trace trace;
-  size_t warm_steps = 2;
+  size_t settles_in = 2;  // steps
 };
 
 bool Measure(const Sequence& sequence, Contender* contender, const Calibration& clock,
              Figures* figures) {
   const Trace& trace = sequence.trace;
   Player player(trace, contender, clock);
-  std::vector<double> medians, tails;
-  const size_t warm = std::min(sequence.warm_steps, trace.steps.size() - 1);
-  bool ok = player.Play(0, trace.steps[warm], nullptr);
-  for (size_t step = warm; ok && step < trace.steps.size(); ++step) {
+  const size_t first = std::min<size_t>(2, trace.steps.size() - 1);  // the arena grows before
+  const size_t settled = std::min(std::max(sequence.settles_in, first), trace.steps.size() - 1);
+  std::vector<double> medians, tails, early_medians, early_tails;
+  bool ok = player.Play(0, trace.steps[first], nullptr);
+  for (size_t step = first; ok && step < trace.steps.size(); ++step) {
     const size_t end = step + 1 < trace.steps.size() ? trace.steps[step + 1] : trace.events.size();
     std::vector<double> pairs;
     ok = player.Play(trace.steps[step], end, &pairs);
-    medians.push_back(At(&pairs, 0.5));
-    tails.push_back(At(&pairs, 0.99));
+    (step < settled ? early_medians : medians).push_back(At(&pairs, 0.5));
+    (step < settled ? early_tails : tails).push_back(At(&pairs, 0.99));
   }
   player.FreeRest();
-  *figures = {At(&medians, 0.5), At(&tails, 0.5)};
+  *figures = {At(&medians, 0.5), At(&tails, 0.5), At(&early_medians, 0.5), At(&early_tails, 1)};
   return ok;
 }
 
@@ -165,6 +170,10 @@ class Rows {
                   (figures.median - table_) / (ours_ - table_));
     }
     std::printf("\n");
+    if (maker.make == MakeTidemark && figures.early_median != 0) {
+      std::printf("    before that %25.0f %9.0f in the worst step\n", figures.early_median,
+                  figures.early_p99);
+    }
     std::fflush(stdout);
   }
 
@@ -175,9 +184,10 @@ class Rows {
 
 void RunSequence(const Sequence& sequence, const Calibration& clock) {
   const size_t capacity = CapacityFor(sequence.trace);
-  std::printf("%s: %zu events, peak %.2f GiB\n", sequence.name.c_str(),
+  std::printf("%s: %zu events, peak %.2f GiB, from step %zu on\n", sequence.name.c_str(),
               sequence.trace.events.size(),
-              static_cast<double>(replay::PeakRequested(sequence.trace).requested) / (1 << 30));
+              static_cast<double>(replay::PeakRequested(sequence.trace).requested) / (1 << 30),
+              sequence.settles_in + 1);
   Rows rows;
   for (const Maker& maker : kMakers) {
     Figures figures;
@@ -208,8 +218,10 @@ void RunThreads(const Sequence& sequence, unsigned threads, const Calibration& c
     }
     for (std::thread& thread : running) thread.join();
     Figures mean;
-    for (const Figures& f : each)
-      mean = {mean.median + f.median / threads, mean.p99 + f.p99 / threads};
+    for (const Figures& f : each) {
+      mean.median += f.median / threads;
+      mean.p99 += f.p99 / threads;
+    }
     rows.Add(maker, ok, mean);
   }
 }
@@ -244,13 +256,13 @@ Trace RandomSizes(double largest, size_t live, uint32_t streams) {
 std::vector<Sequence> Sequences(int count, char** arguments) {
   std::vector<Sequence> all;
   replay::TransformerShape shape;
-  shape.steps = 12;
-  all.push_back({"steady transformer step", replay::GenerateTransformer(shape)});
+  shape.steps = 2 * kSettled;
+  all.push_back({"steady transformer step", replay::GenerateTransformer(shape), kSettled});
   shape.recompute = true;
   shape.shards = 8;
-  all.push_back({"recompute, gathered weights", replay::GenerateTransformer(shape)});
+  all.push_back({"recompute, gathered weights", replay::GenerateTransformer(shape), kSettled});
   shape.shortest = 128;
-  all.push_back({"the same, varying length", replay::GenerateTransformer(shape)});
+  all.push_back({"the same, varying length", replay::GenerateTransformer(shape), kSettled});
   for (Trace& trace : replay::GeneratedTraces()) {
     if (trace.name == "six streams") all.push_back({"six models on six streams", std::move(trace)});
   }
@@ -263,7 +275,8 @@ std::vector<Sequence> Sequences(int count, char** arguments) {
     std::printf("alloc_speed: %s\n", error.c_str());
   }
   if (traces.empty()) std::printf("no recorded traces given: generators alone\n");
-  for (const Trace& trace : traces) all.push_back({trace.name, replay::Repeat(trace, 6)});
+  for (const Trace& trace : traces)
+    all.push_back({trace.name, replay::Repeat(trace, kSettled + 6), kSettled});
   return all;
 }
 
