@@ -87,6 +87,7 @@ class PlacementPlan {
   }
   void Log(Bytes bytes, StreamId stream);
   void Watch();
+  uint64_t QuietPatience(uint32_t period) const;
   bool Collect(uint32_t period);
   uint32_t LifeOf(uint64_t request, uint32_t period) const;
   Bytes Spare() const;
@@ -102,16 +103,17 @@ class PlacementPlan {
   Packing packing_;
   Array<Entry> log_;  // ring by request
   Array<Recurring> plan_;
-  uint32_t period_length_ = 0;    // of what is collected; the plan holds one or two of them
-  uint64_t requests_ = 0;         // so far; the first is number 1
-  uint64_t context_ = 0;          // of the last kContext of them
-  uint64_t begins_in_ = 0;        // the context in which the plan's period begins
-  uint64_t begun_at_ = 0;         // the request before a period of the plan
-  uint32_t phase_ = 0;            // while in_step_: PhaseOf the request to come
-  uint32_t asked_ = 0;            // of the last one
-  uint32_t cut_ = 0;              // following begins with this request of a period
-  bool in_step_ = false;          // every request since has come as in the plan
-  uint32_t moved_ = 0;            // chunks; wraps around
+  uint32_t period_length_ = 0;  // of what is collected; the plan holds one or two of them
+  uint64_t requests_ = 0;       // so far; the first is number 1
+  uint64_t context_ = 0;        // of the last kContext of them
+  uint64_t begins_in_ = 0;      // the context in which the plan's period begins
+  uint64_t begun_at_ = 0;       // the request before a period of the plan
+  uint32_t phase_ = 0;          // while in_step_: PhaseOf the request to come
+  uint32_t asked_ = 0;          // of the last one
+  uint32_t cut_ = 0;            // following begins with this request of a period
+  bool in_step_ = false;        // every request since has come as in the plan
+  uint32_t moved_ = 0;          // chunks; wraps around
+  uint64_t watched_since_ = 0;
   uint64_t quiet_since_ = 0;      // the last request before which chunks were moved
   uint64_t moved_unplanned_ = 0;  // chunks in the period before following
   uint64_t retry_at_ = 0;         // no new plan before this request
