@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "tests/bench/allocator/floors.h"
 #include "tests/bench/allocator/gmlake_model.h"
 #include "tests/bench/allocator/measure.h"
 #include "tests/bench/allocator/ours.h"
@@ -111,7 +112,7 @@ TEST(GmlakeModel, DoesNotStitchBelowItsLimit) {
 
 TEST(PlainModel, MovesFreeChunksUnderALargerRange) {
   Device device(kNoLimit);
-  PlainModel model(&device, 0);
+  PlainModel model(&device, PlainOptions());
   EXPECT_TRUE(model.Allocate(1, 8 * kMiB, 0));
   EXPECT_TRUE(model.Allocate(2, 2 * kMiB, 0));
   EXPECT_TRUE(model.Allocate(3, 8 * kMiB, 0));
@@ -123,6 +124,28 @@ TEST(PlainModel, MovesFreeChunksUnderALargerRange) {
   EXPECT_TRUE(model.Allocate(5, 5 * kMiB, 0));
   EXPECT_EQ(device.held(), 24 * kMiB);
   EXPECT_EQ(model.usage().largest_free, kMiB);
+}
+
+TEST(PlainModel, WithFewestChunksFillsPartsOfChunksBeforeItTakesWholeOnes) {
+  Device device(kNoLimit);
+  PlainModel model(&device, PlainOptions{0, true});
+  EXPECT_TRUE(model.Allocate(1, 3 * kMiB, 0));
+  EXPECT_TRUE(model.Allocate(2, 4 * kMiB, 0));  // on a chunk: the half before it stays free
+  EXPECT_TRUE(model.Allocate(3, 5 * kMiB, 0));
+  model.Free(2);
+  EXPECT_EQ(device.held(), 14 * kMiB);
+  EXPECT_TRUE(model.Allocate(4, 7 * kMiB, 0)) << "half a chunk on one side, three whole ones";
+  EXPECT_EQ(device.held(), 16 * kMiB);
+}
+
+TEST(Floors, AddTheSeparatePeaksOfProcesses) {
+  replay::Trace trace;
+  trace.blocks = {{100, 0, 0}, {40, 0, 1}, {10, 0, 0}, {5, 0, 0}};
+  trace.events = {{0, true}, {0, false}, {2, true}, {3, true}, {2, false}, {1, true}};
+  EXPECT_EQ(replay::PeakRequested(trace).requested, 100u);
+  EXPECT_EQ(SumOfPeaks(trace), 140u);
+  EXPECT_EQ(SumOfRecentPeaks(trace, 5), 100u) << "each keeps what it had one event ago";
+  EXPECT_EQ(SumOfRecentPeaks(trace, 1), 140u);
 }
 
 TEST(OfflinePacking, ReachesThePeakWhereThatIsPossible) {

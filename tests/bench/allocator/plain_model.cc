@@ -46,15 +46,15 @@ void PlainModel::Runs::Cut(Bytes offset, Bytes size) {
   if (offset + size < end) Add(offset + size, end - offset - size);
 }
 
-PlainModel::PlainModel(Device* device, uint32_t slack_permille)
-    : device_(device), slack_permille_(slack_permille), chunks_(kChunks) {
+PlainModel::PlainModel(Device* device, const PlainOptions& options)
+    : device_(device), options_(options), chunks_(kChunks) {
   free_.Add(0, kChunks * kChunk);
 }
 
 bool PlainModel::Allocate(BlockId id, Bytes bytes, uint32_t) {
   const Bytes size = RoundUp(bytes == 0 ? 1 : bytes, kRounding);
   Bytes offset = 0;
-  if (!FindHole(size, AlignmentOf(size), &offset)) {
+  if (options_.fewest_chunks || !FindHole(size, AlignmentOf(size), &offset)) {
     const Place place = FindExtension(size, AlignmentOf(size));
     if (place.offset == kNowhere || !MapUnder(place, size, bytes)) return false;
     offset = place.offset;
@@ -97,7 +97,7 @@ bool PlainModel::FindHole(Bytes size, Bytes alignment, Bytes* offset) const {
 
 // Candidates begin where a free run or a hole of it begins, or end where one ends.
 PlainModel::Place PlainModel::FindExtension(Bytes size, Bytes alignment) const {
-  Place best = {kNowhere, 0};
+  Place best = {kNowhere, 0, 0};
   for (const auto& [begin, run] : free_.by_offset()) {
     const Bytes end = begin + run;
     const auto consider = [&](Bytes from, Bytes until) {
@@ -118,16 +118,20 @@ PlainModel::Place PlainModel::FindExtension(Bytes size, Bytes alignment) const {
 }
 
 void PlainModel::Consider(Bytes offset, Bytes size, Place* best) const {
-  Place place = {offset, 0};
+  Place place = {offset, 0, 0};
   for (Bytes c = offset / kChunk; c <= (offset + size - 1) / kChunk; ++c) {
     if (!chunks_[c].mapped) ++place.missing;
+    if (options_.fewest_chunks && chunks_[c].live == 0) ++place.taken;
   }
-  if (best->offset == kNowhere || place.missing < best->missing) *best = place;
+  if (best->offset == kNowhere || place.taken < best->taken ||
+      (place.taken == best->taken && place.missing < best->missing)) {
+    *best = place;
+  }
 }
 
 bool PlainModel::MapUnder(const Place& place, Bytes size, Bytes requested) {
   const Bytes demand = std::max(peak_requested_, requested_ + requested);
-  const Bytes allowed = demand + demand / 1000 * slack_permille_;
+  const Bytes allowed = demand + demand / 1000 * options_.slack_permille;
   const uint64_t chunks = std::max(allowed / kChunk, RoundUp(demand, kChunk) / kChunk);
   uint64_t fresh = chunks > held_ ? chunks - held_ : 0;
   fresh = std::min<uint64_t>(fresh, device_->left() / kChunk);

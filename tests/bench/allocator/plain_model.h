@@ -3,7 +3,10 @@
 // streams. Where no mapped hole fits, the place that lacks the fewest chunks is taken; its chunks
 // are new while what is mapped stays within the slack over the highest demand so far, and moved
 // from under free holes, the lowest first, beyond it. A yardstick for placement rules: it shows
-// what Tidemark's arena gives up for speed. Every search here is linear. Threads: none.
+// what Tidemark's arena gives up for speed. With `fewest_chunks` it takes the place, of all in
+// mapped holes and beyond, that uses up the fewest wholly free chunks, then the one that lacks the
+// fewest: the least that any choice of places can hold at the next request. Every search here is
+// linear. Threads: none.
 
 #ifndef TIDEMARK_TESTS_BENCH_ALLOCATOR_PLAIN_MODEL_H_
 #define TIDEMARK_TESTS_BENCH_ALLOCATOR_PLAIN_MODEL_H_
@@ -17,9 +20,14 @@
 
 namespace tidemark::bench {
 
+struct PlainOptions {
+  uint32_t slack_permille = 0;
+  bool fewest_chunks = false;
+};
+
 class PlainModel : public Policy {
  public:
-  PlainModel(Device* device, uint32_t slack_permille);
+  PlainModel(Device* device, const PlainOptions& options);
 
   bool Allocate(BlockId id, Bytes bytes, uint32_t stream) override;
   void Free(BlockId id) override;
@@ -44,6 +52,7 @@ class PlainModel : public Policy {
   struct Place {
     Bytes offset = 0;
     uint64_t missing = 0;  // chunks
+    uint64_t taken = 0;    // chunks that were wholly free, where that is asked for
   };
   struct Chunk {
     uint32_t live = 0;
@@ -62,7 +71,7 @@ class PlainModel : public Policy {
   void UnmapFree(uint64_t count, Bytes first, Bytes last);
 
   Device* device_;
-  uint32_t slack_permille_;
+  PlainOptions options_;
   std::vector<Chunk> chunks_;
   Runs free_;   // mapped or not
   Runs holes_;  // free and mapped

@@ -51,6 +51,16 @@ void PrintTarget(const char* target, std::vector<Worst> missed, size_t rows) {
   }
 }
 
+// What explains a figure that cannot be reached.
+std::string FloorsOf(const std::string& trace, const std::vector<Row>& rows) {
+  std::string text;
+  for (const Row& row : rows) {
+    if (row.trace != trace || !row.is_floor || row.policy == kPacking) continue;
+    text += "; " + row.policy + " " + Fixed(row.physical, 4);
+  }
+  return text;
+}
+
 void PrintPhysical(const std::vector<Row>& rows, bool recorded, double limit, const char* target) {
   std::vector<Worst> missed;
   size_t judged = 0;
@@ -59,7 +69,8 @@ void PrintPhysical(const std::vector<Row>& rows, bool recorded, double limit, co
     if (recorded && row.requested <= kGiB) continue;
     ++judged;
     const double figure = std::max(row.physical, row.repeated);
-    if (figure > limit) missed.push_back({figure, row.trace + ": " + Fixed(figure, 4)});
+    if (figure <= limit) continue;
+    missed.push_back({figure, row.trace + ": " + Fixed(figure, 4) + FloorsOf(row.trace, rows)});
   }
   PrintTarget(target, missed, judged);
 }
@@ -121,6 +132,8 @@ void PrintRecordedPeaks(const std::vector<Row>& rows) {
   PrintTarget("the native model within 0.5 % of the recorded peak", missed, judged);
 }
 
+std::string Share(double value) { return value < 0 ? "-" : Fixed(value, 4); }
+
 std::string Remaps(double value) { return value < 0 ? "fails" : Fixed(value, value < 100 ? 1 : 0); }
 
 }  // namespace
@@ -131,6 +144,7 @@ void PrintHead() {
   std::printf("%-22s %8s %8s %8s  %8s %6s %5s %5s %5s %6s %8s %8s\n", "trace (peak requested)",
               "/peak", "/peak", "/peak", "no limit", "0 %", "0.5 %", "2 %", "5 %", "chunks", "frag",
               "frag");
+  std::fflush(stdout);
 }
 
 void PrintRows(const std::vector<Row>& rows) {
@@ -139,9 +153,9 @@ void PrintRows(const std::vector<Row>& rows) {
       const std::string size = Fixed(static_cast<double>(row.requested) / double{kGiB}, 2);
       std::printf("%s (%s GiB)\n", row.trace.c_str(), size.c_str());
     }
-    std::printf("  %-20s %8.4f %8.4f %8.4f", row.policy.c_str(), row.physical, row.repeated,
-                row.capacity);
-    if (row.policy != "offline packing") {
+    std::printf("  %-20s %8s %8s %8s", row.policy.c_str(), Share(row.physical).c_str(),
+                Share(row.repeated).c_str(), Share(row.capacity).c_str());
+    if (!row.is_floor) {
       std::printf("  %8s %6s %5s %5s %5s %6llu %8.4f %8.4f", Remaps(row.mapped_unlimited).c_str(),
                   Remaps(row.remaps[0]).c_str(), Remaps(row.remaps[1]).c_str(),
                   Remaps(row.remaps[2]).c_str(), Remaps(row.remaps[3]).c_str(),

@@ -4,6 +4,7 @@
 #include "tests/bench/allocator/score.h"
 
 #include "core/arena.h"
+#include "tests/bench/allocator/floors.h"
 #include "tests/bench/allocator/gmlake_model.h"
 #include "tests/bench/allocator/measure.h"
 #include "tests/bench/allocator/ours.h"
@@ -17,7 +18,7 @@ namespace {
 constexpr int kRepetitions = 12;
 constexpr size_t kMostPackedBlocks = 60000;  // packing takes time in the square of them
 
-const char kPacking[] = "offline packing";
+constexpr size_t kStepsOfTraces = 12;  // of generated ones
 
 double Ratio(Bytes part, Bytes whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -106,13 +107,44 @@ class Scorer {
   Row row_;
 };
 
-Row ScorePacking(const replay::Trace& trace) {
+Row Floor(const char* name, const replay::Trace& trace, Bytes physical) {
   Row row;
   row.trace = trace.name;
-  row.policy = kPacking;
+  row.policy = name;
+  row.is_floor = true;
   row.requested = replay::PeakRequested(trace).requested;
-  row.physical = row.repeated = row.capacity = Ratio(OfflinePacking(trace), row.requested);
+  row.physical = Ratio(physical, row.requested);
+  row.repeated = row.capacity = Row::kNone;
   return row;
+}
+
+Row ScorePacking(const replay::Trace& trace) {
+  Row row = Floor(kPacking, trace, OfflinePacking(trace));
+  row.repeated = row.capacity = row.physical;
+  return row;
+}
+
+// Placement at its best, at any cost in moves and time.
+Row ScoreFewest(const replay::Trace& trace) {
+  const PolicyKind kind = {kFewest, [](Device* device) -> std::unique_ptr<Policy> {
+                             return std::make_unique<PlainModel>(device, PlainOptions{0, true});
+                           }};
+  return Floor(kFewest, trace, Replay(trace, kind, kNoLimit, 0).peak_held);
+}
+
+void AddFloors(const replay::Trace& trace, const std::string& only, std::vector<Row>* rows) {
+  const auto wanted = [&](const char* name) {
+    return std::string(name).find(only) != std::string::npos;
+  };
+  if (wanted(kFewest)) rows->push_back(ScoreFewest(trace));
+  if (wanted(kPacking) && trace.blocks.size() <= kMostPackedBlocks) {
+    rows->push_back(ScorePacking(trace));
+  }
+  if (trace.processes() == 1) return;
+  if (wanted(kPeaksApart)) rows->push_back(Floor(kPeaksApart, trace, SumOfPeaks(trace)));
+  if (wanted(kPeaksOfStep)) {
+    rows->push_back(Floor(kPeaksOfStep, trace, SumOfRecentPeaks(trace, kStepsOfTraces)));
+  }
 }
 
 }  // namespace
@@ -135,7 +167,7 @@ PolicyKind Plain() { return PlainWithSlack(core::ArenaOptions().slack_permille);
 
 PolicyKind PlainWithSlack(uint32_t permille) {
   return {"plain, remapping", [permille](Device* device) -> std::unique_ptr<Policy> {
-            return std::make_unique<PlainModel>(device, permille);
+            return std::make_unique<PlainModel>(device, PlainOptions{permille, false});
           }};
 }
 
@@ -158,9 +190,7 @@ std::vector<Row> Score(const replay::Trace& trace, const std::string& only) {
     rows.push_back(Scorer(trace, steady, plain, PlainWithSlack).Score());
   }
   if (wanted(ours.name)) rows.push_back(Scorer(trace, steady, ours, OursWithSlack).Score());
-  if (wanted(kPacking) && trace.blocks.size() <= kMostPackedBlocks) {
-    rows.push_back(ScorePacking(trace));
-  }
+  AddFloors(trace, only, &rows);
   return rows;
 }
 

@@ -22,6 +22,7 @@ PolicyKind OursWithSlack(uint32_t permille);
 PolicyKind PlainWithSlack(uint32_t permille);
 
 struct Row {
+  static constexpr double kNone = -1;  // not measured, or no such figure
   std::string trace;
   std::string policy;
   Bytes requested = 0;  // peak
@@ -32,16 +33,23 @@ struct Row {
   // The same at so much above the smallest capacity (with an arena's own
   // slack: above its smallest at none); below 0: does not complete.
   double remaps[kSlacks] = {};
-  uint64_t burst = 0;   // most chunks mapped for one request, at no slack
-  double internal = 0;  // (allocated - requested) / allocated, at the peak of requests
-  double external = 0;  // 1 - largest free / all free, then
+  uint64_t burst = 0;     // most chunks mapped for one request, at no slack
+  double internal = 0;    // (allocated - requested) / allocated, at the peak of requests
+  double external = 0;    // 1 - largest free / all free, then
+  bool is_floor = false;  // no allocator: only the first three figures, as far as there are any
   bool fixed_shape = false;
   bool recorded = false;
   Bytes recorded_peak = 0;
 };
 
-// All rows of one trace whose allocator's name contains `only`: yardsticks, ours, and offline
-// packing unless the trace has too many blocks.
+// Names of rows that no allocator stands for.
+inline constexpr char kPacking[] = "offline packing";
+inline constexpr char kFewest[] = "fewest chunks";
+inline constexpr char kPeaksApart[] = "peaks apart";
+inline constexpr char kPeaksOfStep[] = "peaks of a step";
+
+// All rows of one trace whose allocator's name contains `only`: yardsticks, ours, offline
+// packing unless the trace has too many blocks, and floors.
 std::vector<Row> Score(const replay::Trace& trace, const std::string& only);
 
 void PrintHead();
