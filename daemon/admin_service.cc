@@ -140,7 +140,7 @@ grpc::Status AdminService::WatchEvents(grpc::ServerContext* context,
                      " clients follow events already, which is the most; end one of "
                      "them or ask without follow"));
   }
-  const grpc::Status status = Follow(context, request->after_id(), writer);
+  grpc::Status status = Follow(context, request->after_id(), writer);
   followers_.fetch_sub(1);
   return status;
 }

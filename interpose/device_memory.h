@@ -212,7 +212,7 @@ class DeviceMemory {
   static void Arrived(void* moving, int first, int count);
   void SwapRun(Shift* run, int count);
   bool SwapBack(const Shift& shift);
-  bool SetAccess(core::ChunkIndex first, core::ChunkIndex count);
+  bool SetAccess(core::ChunkIndex first, core::ChunkIndex chunks);
   uint64_t Return(const core::ChunkIndex* list, uint32_t count) {
     return Exchange(list, count, 0, 0, false);
   }
@@ -228,7 +228,7 @@ class DeviceMemory {
   void Break(const char* what);
   void DropBuffersOf(CUcontext context);
   void DropEverything();
-  bool ReduceTo(uint64_t chunks);
+  bool ReduceTo(uint64_t allowed);
   // The part of `bytes` of buffers that is on the device. Where some are on the host, the device's
   // chunks are full to within a rounding, so that the smaller of both sums tells.
   core::Bytes OnDevice(core::Bytes bytes) const {

@@ -56,7 +56,7 @@ class PlanFollower {
     core::OpIndex release;
     core::OpIndex reserve;
   };
-  static void* Run(void* task);
+  static void* Run(void* argument);
   bool Start(const core::Iteration& iteration, const core::Machine& machine,
              core::Nanoseconds launch_ns);
   void TakeOver();

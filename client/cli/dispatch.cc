@@ -33,7 +33,7 @@ size_t VerbIndex(const std::vector<std::string>& words) {
 
 int UnknownVerb(const std::string& word) {
   std::vector<std::string> names;
-  for (const Verb* verb : Verbs()) names.push_back(verb->name);
+  for (const Verb* verb : Verbs()) names.emplace_back(verb->name);
   const std::string closest = Closest(word, names);
   return Complain(absl::StrCat("there is no verb '", word, "'",
                                closest.empty() ? "; `tidemark help` lists them"

@@ -23,11 +23,12 @@ uint64_t JobArgument(const Invocation& call, const std::string& word, int* faile
   }
   if (matches == 1) return id;
   *failed = kFailed;
-  absl::FPrintF(stderr,
-                matches == 0
-                    ? "tidemark: no attached job is called '%s'; `tidemark jobs` lists them\n"
-                    : "tidemark: several jobs are called '%s'; name one by its number\n",
-                word);
+  if (matches == 0) {
+    absl::FPrintF(stderr, "tidemark: no attached job is called '%s'; `tidemark jobs` lists them\n",
+                  word);
+  } else {
+    absl::FPrintF(stderr, "tidemark: several jobs are called '%s'; name one by its number\n", word);
+  }
   return 0;
 }
 

@@ -26,7 +26,7 @@ void ReadDeclaration(Cursor cursor, DriverApi* api) {
 
 std::string Column(std::string_view* line) {
   const size_t tab = line->find('\t');
-  const std::string column(line->substr(0, tab));
+  std::string column(line->substr(0, tab));
   line->remove_prefix(tab == std::string_view::npos ? line->size() : tab + 1);
   return column;
 }

@@ -50,6 +50,7 @@ void Write(const std::string& folder, const std::string& name, const std::string
 
 void Api(const std::string& out, const std::vector<std::string>& inputs) {
   std::vector<std::string> texts;
+  texts.reserve(inputs.size());
   for (const std::string& path : inputs) texts.push_back(Read(path));
   Write(out, "cuda_api.txt", tables::WriteApi(tables::ReadDriverApi(texts)));
 }

@@ -150,7 +150,7 @@ class GapBuilder {
   }
 
   // Adds to operations [from, to), counted cyclically; to <= from + n.
-  void Cover(Array<int64_t>* sums, uint32_t from, uint32_t to, int64_t bytes) {
+  void Cover(Array<int64_t>* sums, uint32_t from, uint32_t to, int64_t bytes) const {
     for (uint32_t i = from; i < to; ++i) (*sums)[i < n_ ? i : i - n_] += bytes;
   }
 

@@ -138,6 +138,7 @@ void Engine::Pump(Lock& lock) {
 
 void Engine::MarkNeeded(const std::vector<NodePtr>& targets, uint64_t mark) {
   std::vector<Node*> work;
+  work.reserve(targets.size());
   for (const NodePtr& target : targets) work.push_back(target.get());
   while (!work.empty()) {
     Node* node = work.back();

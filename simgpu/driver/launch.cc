@@ -3,6 +3,7 @@
 #include "simgpu/driver/launch.h"
 
 #include <cstring>
+#include <utility>
 
 #include "simgpu/driver/graph.h"
 #include "simgpu/driver/race.h"
@@ -189,7 +190,8 @@ Operation MakeLaunchOperation(std::shared_ptr<const Launch> launch, int device) 
   VariableAddresses variables;
   const CUresult placed = AddressesFor(*kernel.image, launch->function->module, device, &variables);
   for (const void* at : variables) op.mentions.push_back(reinterpret_cast<CUdeviceptr>(at));
-  op.run = [launch, variables, placed](Operation& running) {
+  op.run = [launch = std::move(launch), variables = std::move(variables),
+            placed](Operation& running) {
     return placed != CUDA_SUCCESS ? placed : RunKernel(*launch, variables, running);
   };
   return op;

@@ -264,7 +264,7 @@ __attribute__((destructor)) void LeaveNode() {
     DropEntry(&entry);
   }
   if (!empty) return;
-  const std::string folder = NodePath();
+  const std::string& folder = NodePath();
   UnlinkTable();
   rmdir(folder.c_str());
   // The default folder has a parent of ours; it goes when no other node is in it.

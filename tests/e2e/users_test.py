@@ -74,6 +74,7 @@ class Users(unittest.TestCase):
         spec = f"memory=1GiB,directory={self.place}/simgpu"
         env = {"PATH": f"{self.root}/bin:/usr/bin:/bin", "HOME": str(self.homes[uid]),
                "XDG_RUNTIME_DIR": str(self.homes[uid]), "SIMGPU": spec}
+        env.update({k: v for k, v in os.environ.items() if k.endswith("SAN_OPTIONS")})
         if words[0] == "tidemarkd" or library:
             env["LD_LIBRARY_PATH"] = str(self.root / "simgpu")
         return subprocess.Popen(words, env=env, user=uid, group=uid, extra_groups=[], umask=0,
