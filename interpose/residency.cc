@@ -167,6 +167,8 @@ uint64_t DeviceMemory::Exchange(const ChunkIndex* wanted, uint32_t count, uint64
                                 LaunchNumber before, bool evict) {
   if (!moves_allowed_) return 0;
   LookAhead();
+  // What waits in the allocator's caches is no victim: its chunks may go back to the supply below.
+  arena_.allocator().FoldCache();
   ChunkIndex victims[kMostMoves];
   const uint64_t need = room + count < kMostMoves ? room + count : kMostMoves;
   const uint32_t victim_count =

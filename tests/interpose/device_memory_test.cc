@@ -57,6 +57,26 @@ TEST_F(DeviceMemoryTest, AWorkingSetAboveTheBudgetIsReachedOverTheLink) {
   EXPECT_TRUE(memory_->Validate());
 }
 
+TEST_F(DeviceMemoryTest, AChunkThatOnlyAFreedBufferHeldIsNotMovedForAReturn) {
+  const CUdeviceptr a = Allocate(4 * kMiB);
+  Fill(a, 4 * kMiB, 1);
+  const CUdeviceptr b = Allocate(2 * kMiB);
+  Fill(b, 2 * kMiB, 2);
+  const CUdeviceptr freed = Allocate(2 * kMiB);
+  const CUdeviceptr c = Allocate(4 * kMiB);
+  Fill(c, 4 * kMiB, 3);
+  ASSERT_TRUE(memory_->OnHost(memory_->Find(a)));
+  Use(b);
+  Use(c);
+  ASSERT_TRUE(memory_->Free(freed));
+  Use(a);
+  EXPECT_FALSE(memory_->OnHost(memory_->Find(a)));
+  EXPECT_TRUE(Holds(a, 4 * kMiB, 1));
+  EXPECT_TRUE(Holds(b, 2 * kMiB, 2));
+  EXPECT_TRUE(Holds(c, 4 * kMiB, 3));
+  EXPECT_TRUE(memory_->Validate());
+}
+
 // By a pointer that no gate saw, say.
 TEST_F(DeviceMemoryTest, BytesWrittenOverTheLinkComeBackAsTheyAre) {
   std::vector<CUdeviceptr> buffers;
