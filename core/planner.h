@@ -2,6 +2,12 @@
 // when they come back. Deterministic: the same input gives the same plan on every computer of one
 // kind, however fast; effort is limited by counts. How it searches: planner/README.md. What a plan
 // means: plan.h. Threads: none of its own; calls on different objects may run side by side.
+//
+// More device memory, host memory or rate should never give a slower plan. Replan() from the plan
+// before keeps to that, where the links do not slow each other down. MakePlan() alone does so in
+// all but some 2 % of pairs of machines: to hold it for all, a search may not depend on the
+// machine, but must pick from a list of plans that is the same for all machines of the step, and
+// lists short enough to try were slower by several percent.
 
 #ifndef TIDEMARK_CORE_PLANNER_H_
 #define TIDEMARK_CORE_PLANNER_H_
@@ -17,14 +23,19 @@ enum class PlanMode : uint8_t {
   // The fastest step whose peak is within the device budget, whatever it costs: down to the largest
   // operation's working set plus what cannot move. Level `aggressive`.
   kWithinBudget,
-  // The smallest peak with which the step takes at most `slowdown` longer than its ideal time; the
-  // device budget is not looked at. Level `normal` is a slowdown of 0.
+  // The smallest peak found with which the step takes at most `slowdown` longer than its ideal
+  // time; the device budget is not looked at. Level `normal` is a slowdown of 0.
   kWithinSlowdown,
 };
 
+// A step that is longer by at most this share, waits and safepoints together, counts as not slower:
+// it is less than steps of one job differ from each other. So a slowdown of 0 gives what can leave
+// while the links are free, although each safepoint costs something.
+inline constexpr double kNotSlower = 0.001;
+
 struct PlanGoal {
   PlanMode mode = PlanMode::kWithinBudget;
-  double slowdown = 0;  // 0.05: at most 5 % longer
+  double slowdown = 0;  // 0.05: at most 5 % longer; below kNotSlower: that
 };
 
 // The outcome is also plan->outcome. For kCannot, plan->smallest_device_budget is the least budget

@@ -7,7 +7,7 @@ namespace {
 
 constexpr uint32_t kMostTrials = 600;
 constexpr uint32_t kPatience = 60;  // trials in a row without a gain
-constexpr uint32_t kPolishTrials = 400;
+constexpr uint32_t kPolishTrials = 4000;
 constexpr uint64_t kPolishWork = 60'000;  // operations and moves walked through in all of them
 constexpr uint64_t kWork = 60'000;  // operations, uses and pieces walked through in all trials
 
@@ -47,14 +47,39 @@ void DrawOptions(Dice* dice, SweepOptions* options) {
   if (dice->Below(6) == 0) options->out_speed = kSpeeds[dice->Below(4)];
   if (dice->Below(6) == 0) options->in_speed = kSpeeds[dice->Below(4)];
   if (dice->Below(6) == 0) options->evicts_to_prefetch = !options->evicts_to_prefetch;
+  if (dice->Below(6) == 0) options->spares_yield = !options->spares_yield;
+}
+
+// A part of the window, all of the buffer or some chunks, where none is yet; away for as long as it
+// can be. False: no host memory.
+[[nodiscard]] bool AddPart(const Timeline& timeline, Bytes chunk, const OpenWindow& window,
+                           Dice* dice, Draft* draft) {
+  const Use& use = timeline.use(window.use);
+  const Bytes whole = timeline.buffer(window.buffer).bytes;
+  const auto chunks = static_cast<uint32_t>((whole + chunk - 1) / chunk);
+  Away part;
+  part.buffer = window.buffer;
+  part.use = window.use;
+  part.offset = dice->Below(2) == 0 ? 0 : chunk * dice->Below(chunks);
+  part.bytes = std::min(whole - part.offset, chunk * (1 + dice->Below(chunks)));
+  part.release = use.op + 1;
+  part.reserve = use.next;
+  part.issue = static_cast<int32_t>(part.release);
+  for (const Away& a : draft->aways) {
+    const bool overlaps = a.use == part.use && a.offset < part.offset + part.bytes &&
+                          part.offset < a.offset + a.bytes;
+    if (overlaps) return true;
+  }
+  return draft->aways.Append(part);
 }
 
 // Changes when a part leaves or returns, or cuts it in two; what that breaks, CoverDemand repairs.
 // False: no host memory.
 [[nodiscard]] bool ChangePart(const Timeline& timeline, Bytes chunk, Dice* dice, Draft* draft) {
-  Away& a = draft->aways[dice->Below(static_cast<uint32_t>(draft->aways.size()))];
+  const auto parts = static_cast<uint32_t>(draft->aways.size());
+  Away& a = draft->aways[dice->Below(parts)];
   const Use& use = timeline.use(a.use);
-  switch (dice->Below(5)) {
+  switch (dice->Below(6)) {
     case 0:
     case 1:
       a.reserve = a.release + 1 + dice->Below(use.next - a.release);
@@ -63,9 +88,12 @@ void DrawOptions(Dice* dice, SweepOptions* options) {
       a.release = use.op + 1 + dice->Below(a.reserve - use.op - 1);
       return true;
     case 3:
-      a.order = draft->aways[dice->Below(static_cast<uint32_t>(draft->aways.size()))].order;
+      a.order = draft->aways[dice->Below(parts)].order;
       a.issue = std::min(a.issue, static_cast<int32_t>(use.op + 1));
       return true;
+    case 4:  // stays
+      a = draft->aways[parts - 1];
+      return draft->aways.Resize(parts - 1);
     default:
       if (a.bytes <= chunk) return true;
       Away rest = a;
@@ -80,6 +108,7 @@ void DrawOptions(Dice* dice, SweepOptions* options) {
 
 Found Search::Polish() {
   if (!has_plan_ || IsDone() || best_.moves.empty()) return Found::kNothing;
+  if (!ListOpenWindows()) return Found::kNoMemory;
   Draft draft;
   if (!ReadMoves(timeline_, machine_, best_, &draft)) return Found::kNoMemory;
   const uint64_t work = timeline_.ops() + best_.moves.size();
@@ -88,7 +117,12 @@ Found Search::Polish() {
   for (uint32_t t = 0; t < trials && !draft.aways.empty() && !IsDone(); ++t) {
     if (!draft_.aways.CopyFrom(draft.aways)) return Found::kNoMemory;
     for (uint32_t k = 1 + dice.Below(3); k-- > 0;) {
-      if (!ChangePart(timeline_, machine_.chunk_bytes, &dice, &draft_)) return Found::kNoMemory;
+      const bool adds = draft_.aways.empty() || dice.Below(4) == 0;
+      const OpenWindow& window = windows_[dice.Below(static_cast<uint32_t>(windows_.size()))];
+      if (adds ? !AddPart(timeline_, machine_.chunk_bytes, window, &dice, &draft_)
+               : !ChangePart(timeline_, machine_.chunk_bytes, &dice, &draft_)) {
+        return Found::kNoMemory;
+      }
     }
     trial_.recipe = best_.recipe;
     if (TryDraft() == Found::kNoMemory) return Found::kNoMemory;
@@ -102,7 +136,7 @@ bool Search::ListOpenWindows() {
   for (BufferIndex b = 0; b < timeline_.buffers(); ++b) {
     if (!timeline_.CanMove(b)) continue;
     for (uint32_t u = timeline_.first_use(b); u < timeline_.first_use(b + 1); ++u) {
-      if (timeline_.IsOpen(timeline_.use(u)) && !windows_.Append(u)) return false;
+      if (timeline_.IsOpen(timeline_.use(u)) && !windows_.Append({u, b})) return false;
     }
   }
   shifts_.Clear();
@@ -114,7 +148,7 @@ Found Search::Improve() {
   if (!has_plan_) return Found::kNothing;
   if (!ListOpenWindows()) return Found::kNoMemory;
   if (windows_.empty()) return Found::kPlan;
-  const uint64_t work = timeline_.ops() + timeline_.uses() + sweep_.pieces();
+  const uint64_t work = timeline_.ops() + timeline_.uses() + best_pieces_;
   const auto trials = static_cast<uint32_t>(std::min<uint64_t>(kMostTrials, kWork / work));
   Dice dice;
   uint32_t gained = 0;
@@ -123,8 +157,8 @@ Found Search::Improve() {
     SweepOptions options = best_options_;
     DrawOptions(&dice, &options);
     for (uint32_t k = 1 + dice.Below(3); k-- > 0;) {
-      const uint32_t window = windows_[dice.Below(static_cast<uint32_t>(windows_.size()))];
-      shifts_[window] = DrawShift(&dice, timeline_.ops());
+      const OpenWindow& window = windows_[dice.Below(static_cast<uint32_t>(windows_.size()))];
+      shifts_[window.use] = DrawShift(&dice, timeline_.ops());
     }
     options.shifts = &shifts_;
     if (TrySweep(options) == Found::kNoMemory) return Found::kNoMemory;

@@ -44,21 +44,22 @@ class Planning {
 
   PlanOutcome WithinBudget() {
     if (search_.TryRecipes(Search::recipes()) == Found::kNoMemory) return RefuseMemory(plan_);
+    if (search_.TryRungs() == Found::kNoMemory) return RefuseMemory(plan_);
     if (search_.Improve() == Found::kNoMemory || search_.Polish() == Found::kNoMemory) {
       return RefuseMemory(plan_);
     }
     return search_.has_plan() ? Finish() : Cannot();
   }
 
-  // Halves the range of budgets until the smallest that keeps the limit is known well enough.
   PlanOutcome WithinSlowdown(double slowdown) {
     const Timeline& timeline = search_.timeline();
-    const double limit = static_cast<double>(timeline.ideal()) * (1 + slowdown);
+    const double limit =
+        static_cast<double>(timeline.ideal()) * (1 + std::max(slowdown, kNotSlower));
     const auto holds = [limit](const Plan& plan) {
       return static_cast<double>(plan.step_time) <= limit;
     };
-    Bytes low = std::max<Bytes>(timeline.largest_floor(), 1) - 1, high = timeline.peak();
-    if (Halve(holds, low, high) == Found::kNoMemory) return RefuseMemory(plan_);
+    const Bytes low = std::max<Bytes>(timeline.largest_floor(), 1) - 1;
+    if (Halve(holds, low, timeline.peak()) == Found::kNoMemory) return RefuseMemory(plan_);
     return search_.has_plan() ? Finish() : Cannot();
   }
 
@@ -72,18 +73,17 @@ class Planning {
   }
 
  private:
-  // The plan for the smallest budget in (low, high] that `holds`, in search_.
+  // Halves the range of budgets until the smallest in (low, high] with a plan that `holds` is known
+  // well enough; leaves that plan in search_.
   template <typename Holds>
   Found Halve(Holds holds, Bytes low, Bytes high) {
     const Bytes close = std::max<Bytes>(search_.timeline().peak() / kBudgetSteps, 1);
     Plan best;
     bool found = false;
     for (Bytes budget = high; high > low; budget = low + (high - low) / 2) {
-      search_.SetBudget(budget);
-      search_.Restart();
-      if (search_.TryRecipes(kFewRecipes) == Found::kNoMemory) return Found::kNoMemory;
-      const bool is_good = search_.has_plan() && holds(search_.best());
-      if (is_good) {
+      const Found tried = TryBudget(budget, holds);
+      if (tried == Found::kNoMemory) return tried;
+      if (tried == Found::kPlan) {
         high = budget;
         std::swap(best, *search_.mutable_best());
         found = true;
@@ -98,6 +98,18 @@ class Planning {
     search_.SetHasPlan(found);
     smallest_ = high;
     return found ? Found::kPlan : Found::kNothing;
+  }
+
+  // A few recipes, up to the first that holds.
+  template <typename Holds>
+  Found TryBudget(Bytes budget, Holds holds) {
+    search_.SetBudget(budget);
+    search_.Restart();
+    for (uint32_t recipe = 0; recipe < kFewRecipes; ++recipe) {
+      if (search_.TryRecipe(recipe) == Found::kNoMemory) return Found::kNoMemory;
+      if (search_.has_plan() && holds(search_.best())) return Found::kPlan;
+    }
+    return Found::kNothing;
   }
 
   PlanOutcome Finish() {

@@ -4,41 +4,42 @@
 #include <utility>
 
 #include "core/bounds.h"
+#include "core/planner/demand_draft.h"
 #include "core/planner/safepoints.h"
 
 namespace tidemark::core::planner {
 namespace {
 
 struct Recipe {
-  double spares;       // see SweepOptions
-  uint32_t pieces;     // in the device budget
-  bool keeps_copies;   // see SweepOptions
-  bool expects_waits;  // those of the best plan so far
-  // Above 0: reckons with links of a rate that similar machines share, divided by this. A faster
-  // machine then tries what a slower one found.
-  double slower;
+  double spares = 0.9;         // see SweepOptions
+  uint32_t pieces = 128;       // in the device budget; 0: a draft by demand, not by a sweep
+  bool keeps_copies = true;    // see SweepOptions
+  bool evicts = true;          // SweepOptions::evicts_to_prefetch
+  bool yields = false;         // SweepOptions::spares_yield
+  double in_speed = 1;         // see SweepOptions
+  bool expects_waits = false;  // those of the best plan so far
 };
 
-// The most promising first. The last ones matter when the host is short of memory.
+// The most promising first: chosen one after the other, each for what it adds to those before it
+// over the cells of the planner's scoreboard. The last ones matter when the host is short of
+// memory, or where machines are to be compared.
 constexpr Recipe kRecipes[] = {
-    {0.9, 128, true, false, 0}, {0.0, 128, true, false, 0},   {0.9, 128, true, true, 0},
-    {0.6, 128, true, true, 0},  {0.9, 128, true, true, 0},    {0.0, 128, false, false, 0},
-    {0.9, 128, true, false, 1}, {0.9, 128, true, false, 1.5},
+    {.yields = true},
+    {.spares = 0},
+    {.pieces = 0},
+    {.pieces = 2048, .evicts = false},
+    {.yields = true, .expects_waits = true},
+    {.spares = 0, .pieces = 16},
+    {.spares = 0.6, .expects_waits = true},
+    {.pieces = 16},
+    {.spares = 0, .keeps_copies = false},
 };
 
+// Pieces are sized for a budget of at least one part in so many of the live peak.
+constexpr Bytes kLeastRoom = 4;
 constexpr uint64_t kBoundWork = 200'000;  // operations times what opens or closes
 // Times closer than this share of the ideal time are equal, and less traffic wins.
 constexpr double kSameTime = 1e-5;
-constexpr double kSquareRoot2 = 1.4142135623730951;
-
-// The largest power of the square root of 2 up to `rate`, above 0. By hand, since the preloaded
-// library must not need libm.
-double SharedRate(double rate) {
-  double power = 1;
-  while (power * 2 <= rate) power *= 2;
-  while (power > rate) power /= 2;
-  return power * kSquareRoot2 <= rate ? power * kSquareRoot2 : power;
-}
 
 }  // namespace
 
@@ -79,17 +80,22 @@ Found Search::TryRecipe(uint32_t recipe) {
   const Recipe& r = kRecipes[recipe % recipes()];
   const bool is_limited = machine_.host_budget < timeline_.peak();
   if (!r.keeps_copies && !is_limited) return Found::kNothing;
+  trial_.recipe = recipe;
+  if (r.pieces == 0) {
+    const DraftResult drafted = DraftByDemand(timeline_, machine_, &draft_);
+    if (drafted == DraftResult::kNoMemory) return Found::kNoMemory;
+    return drafted == DraftResult::kDone ? TryDraft() : Found::kNothing;
+  }
   SweepOptions options;
   options.spares = r.spares;
   options.keeps_copies = r.keeps_copies;
-  options.piece =
-      RoundUp(std::max<Bytes>(machine_.device_budget / r.pieces, 1), machine_.chunk_bytes);
+  options.evicts_to_prefetch = r.evicts;
+  options.spares_yield = r.yields;
+  options.out_speed = out_speed_;
+  options.in_speed = in_speed_ * r.in_speed;
+  const Bytes room = std::max(machine_.device_budget, timeline_.peak() / kLeastRoom);
+  options.piece = RoundUp(std::max<Bytes>(room / r.pieces, 1), machine_.chunk_bytes);
   options.waits_out = r.expects_waits && !waits_.empty() ? &waits_ : nullptr;
-  if (r.slower > 0) {
-    options.out_speed = SharedRate(machine_.out_rate) / machine_.out_rate / r.slower;
-    options.in_speed = SharedRate(machine_.in_rate) / machine_.in_rate / r.slower;
-  }
-  trial_.recipe = recipe;
   return TrySweep(options);
 }
 
@@ -103,7 +109,10 @@ Found Search::TrySweep(const SweepOptions& options) {
   if (swept == Sweep::Result::kNoMemory) return Found::kNoMemory;
   if (swept == Sweep::Result::kStuck) draft_.aways.Clear();
   const Found found = TryDraft();
-  if (found == Found::kPlan && improved_) best_options_ = options;
+  if (found == Found::kPlan && improved_) {
+    best_options_ = options;
+    best_pieces_ = sweep_.pieces();
+  }
   return found;
 }
 

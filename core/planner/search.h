@@ -18,6 +18,12 @@ namespace tidemark::core::planner {
 
 enum class Found : uint8_t { kPlan, kNothing, kNoMemory };
 
+// One that could leave, by the use before it.
+struct OpenWindow {
+  uint32_t use = 0;
+  BufferIndex buffer = 0;
+};
+
 class Search {
  public:
   // False: no host memory. Step and machine are valid; the step outlives this.
@@ -34,6 +40,10 @@ class Search {
   // Tries the recipes in order, at most `most` of them, until the step is not delayed at all.
   Found TryRecipes(uint32_t most);
   Found TryRecipe(uint32_t recipe);
+  // Tries what would be tried with less: on a few rungs below the budgets and the rates, the same
+  // rungs for all machines of the step. So a machine that has a little more of anything seldom
+  // misses what another found. For small steps.
+  Found TryRungs();
 
   // Tries changes of what leaves first, at random but always the same, as many as the size of the
   // step allows.
@@ -56,6 +66,10 @@ class Search {
   Found TryDraft();
   bool IsBetter(const Plan& plan) const;
   Found TrySweep(const SweepOptions& options);
+  Found TryFew(uint32_t recipes);
+  Found TryDeviceRungs();
+  Found TryHostRungs();
+  Found TryRateRungs();
   [[nodiscard]] bool ListOpenWindows();
   [[nodiscard]] bool BoundTime();
   [[nodiscard]] bool ShareInTrial();
@@ -70,10 +84,13 @@ class Search {
   Plan trial_;
   Plan shared_;  // the trial with shared safepoints
   Plan best_;
-  Array<double> waits_;      // for copies out, in the best plan
-  Array<uint32_t> windows_;  // uses before windows that could leave
+  Array<double> waits_;  // for copies out, in the best plan
+  Array<OpenWindow> windows_;
   Array<int32_t> shifts_, best_shifts_;
   SweepOptions best_options_;
+  size_t best_pieces_ = 0;  // of the sweep with them
+  // Links that recipes reckon with, as parts of what the machine has.
+  double out_speed_ = 1, in_speed_ = 1;
   Nanoseconds least_time_ = 0;  // no plan within the budgets is faster
   bool has_plan_ = false;
   bool improved_ = false;  // by the last draft

@@ -23,10 +23,11 @@ struct SweepOptions {
   Bytes piece = kChunkBytes;                 // the size of pieces, whole chunks
   const Array<double>* waits_out = nullptr;  // expected waits for copies out, per operation
   // An idle link copies out what need not leave, so that there is something to give up without a
-  // wait
-  // ("spare" copies); and that is given up rather than wait, as long as the way back fits into this
-  // part of the link's time until its use. 0: none of it.
+  // wait ("spare" copies); and that is given up rather than wait, as long as the way back fits into
+  // this part of the link's time until its use. 0: none of it.
   double spares = 0;
+  // Spare copies only while nothing comes in, where that would be slowed down by them.
+  bool spares_yield = false;
   double out_speed = 1;  // the links it reckons with, as parts of what the machine has
   double in_speed = 1;
   bool evicts_to_prefetch = true;  // what is used later makes room for what is used sooner

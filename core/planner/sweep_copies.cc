@@ -201,6 +201,8 @@ bool Sweep::CopyOutAhead(uint32_t now, double horizon) {
 }
 
 bool Sweep::CopySpares(uint32_t now, double horizon) {
+  const bool is_lossy = machine_->in_rate_duplex < machine_->in_rate;
+  if (options_.spares_yield && is_lossy && links_.TimeToDrain(kIn) > 0) return true;
   while (!spare_.empty() && links_.TimeToDrain(kOut) < horizon) {
     const Entry top = spare_[0];
     const Piece& piece = pieces_[top.piece];

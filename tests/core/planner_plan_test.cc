@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/planner.h"
-#include "tests/core/planner_steps.h"
+#include "tests/core/chain_step.h"
+#include "tests/step/simulator.h"
 
 namespace tidemark::core {
 namespace {
@@ -18,74 +20,79 @@ Machine Limited(Bytes device_budget, double rate = 25e9) {
 }
 
 TEST(PlannerTest, MovesNothingWhenEverythingFits) {
-  StepMaker maker;
-  MakeChain(8, 64 * kMiB, 1'000'000, &maker);
+  const Step step = ChainStep(8, 64 * kMiB, 1'000'000);
   Plan plan;
-  ASSERT_EQ(MakePlan(maker.step(), Limited(LivePeakOf(maker.step())), {}, &plan),
-            PlanOutcome::kPlanned);
+  ASSERT_EQ(MakePlan(step, Limited(steps::LivePeak(step)), {}, &plan), PlanOutcome::kPlanned);
   EXPECT_EQ(plan.moves.size(), 0u);
   EXPECT_EQ(plan.step_time, plan.ideal_time);
 }
 
 TEST(PlannerTest, HidesAllCopiesWhenTheLinkIsFast) {
-  StepMaker maker;
-  MakeChain(16, 64 * kMiB, 10'000'000, &maker);
-  const Bytes budget = LivePeakOf(maker.step()) / 2;
+  const Step step = ChainStep(16, 64 * kMiB, 10'000'000);
+  const Bytes budget = steps::LivePeak(step) / 2;
   Plan plan;
-  ASSERT_EQ(MakePlan(maker.step(), Limited(budget, 55e9), {}, &plan), PlanOutcome::kPlanned);
+  ASSERT_EQ(MakePlan(step, Limited(budget, 55e9), {}, &plan), PlanOutcome::kPlanned);
   EXPECT_LE(plan.device_peak, budget);
   EXPECT_GT(plan.moves.size(), 0u);
   EXPECT_EQ(plan.step_time, plan.ideal_time);
 }
 
 TEST(PlannerTest, StallsRatherThanPassTheBudgetWhenTheLinkIsSlow) {
-  StepMaker maker;
-  MakeChain(16, 64 * kMiB, 1'000'000, &maker);
-  const Bytes budget = LivePeakOf(maker.step()) / 3;
+  const Step step = ChainStep(16, 64 * kMiB, 1'000'000);
+  const Bytes budget = steps::LivePeak(step) / 3;
   Plan plan;
-  ASSERT_EQ(MakePlan(maker.step(), Limited(budget, 10e9), {}, &plan), PlanOutcome::kPlanned);
+  ASSERT_EQ(MakePlan(step, Limited(budget, 10e9), {}, &plan), PlanOutcome::kPlanned);
   EXPECT_LE(plan.device_peak, budget);
   EXPECT_GT(plan.step_time, plan.ideal_time);
 }
 
 TEST(PlannerTest, GoesDownToTheLargestWorkingSetAndSaysSoBelow) {
-  StepMaker maker;
-  MakeChain(8, 64 * kMiB, 1'000'000, &maker);
+  const Step step = ChainStep(8, 64 * kMiB, 1'000'000);
   Plan plan;
-  ASSERT_EQ(MakePlan(maker.step(), Limited(kMiB), {}, &plan), PlanOutcome::kCannot);
+  ASSERT_EQ(MakePlan(step, Limited(kMiB), {}, &plan), PlanOutcome::kCannot);
   const Bytes smallest = plan.smallest_device_budget;
   EXPECT_EQ(smallest, (64 + 64 + 16) * kMiB);  // two activations and a layer's weights
-  EXPECT_EQ(MakePlan(maker.step(), Limited(smallest - 1), {}, &plan), PlanOutcome::kCannot);
-  ASSERT_EQ(MakePlan(maker.step(), Limited(smallest), {}, &plan), PlanOutcome::kPlanned);
+  EXPECT_EQ(MakePlan(step, Limited(smallest - 1), {}, &plan), PlanOutcome::kCannot);
+  ASSERT_EQ(MakePlan(step, Limited(smallest), {}, &plan), PlanOutcome::kPlanned);
   EXPECT_EQ(plan.device_peak, smallest);
 }
 
 TEST(PlannerTest, LowersThePeakAsFarAsTheSlowdownAllows) {
-  StepMaker maker;
-  MakeChain(16, 64 * kMiB, 4'000'000, &maker);
-  Bytes peak = LivePeakOf(maker.step());
+  const Step step = ChainStep(16, 64 * kMiB, 4'000'000);
+  Bytes peak = steps::LivePeak(step);
   for (const double slowdown : {0.0, 0.1, 1.0}) {
     Plan plan;
-    ASSERT_EQ(MakePlan(maker.step(), Limited(kNoLimit, 10e9), {PlanMode::kWithinSlowdown, slowdown},
-                       &plan),
+    ASSERT_EQ(MakePlan(step, Limited(kNoLimit, 10e9), {PlanMode::kWithinSlowdown, slowdown}, &plan),
               PlanOutcome::kPlanned);
     EXPECT_LE(static_cast<double>(plan.step_time),
-              static_cast<double>(plan.ideal_time) * (1 + slowdown));
+              static_cast<double>(plan.ideal_time) * (1 + std::max(slowdown, kNotSlower)));
     EXPECT_LT(plan.device_peak, peak) << slowdown;
     peak = plan.device_peak;
   }
 }
 
+// A safepoint always costs something, and yet what can leave while the links are free does leave.
+TEST(PlannerTest, LowersThePeakWithoutSlowdownAlthoughSafepointsCost) {
+  const Step step = ChainStep(16, 64 * kMiB, 10'000'000);
+  Machine machine = Limited(kNoLimit);
+  machine.safepoint = 20'000;
+  Plan plan;
+  ASSERT_EQ(MakePlan(step, machine, {PlanMode::kWithinSlowdown, 0}, &plan), PlanOutcome::kPlanned);
+  EXPECT_LT(plan.device_peak, steps::LivePeak(step) * 3 / 4);
+  EXPECT_GT(plan.safepoints, 0u);
+  EXPECT_LE(static_cast<double>(plan.step_time),
+            static_cast<double>(plan.ideal_time) * (1 + kNotSlower));
+}
+
 TEST(PlannerTest, RefusesBadInputWithASentence) {
-  StepMaker maker;
-  MakeChain(4, 64 * kMiB, 1'000'000, &maker);
+  Step step = ChainStep(4, 64 * kMiB, 1'000'000);
   Machine machine = Limited(kGiB);
   machine.out_rate = 0;
   Plan plan;
-  EXPECT_EQ(MakePlan(maker.step(), machine, {}, &plan), PlanOutcome::kBadInput);
+  EXPECT_EQ(MakePlan(step, machine, {}, &plan), PlanOutcome::kBadInput);
   EXPECT_GT(std::strlen(plan.reason), 20u);
-  maker.step().accesses[0].buffer = 1000;
-  EXPECT_EQ(MakePlan(maker.step(), Limited(kGiB), {}, &plan), PlanOutcome::kBadInput);
+  step.accesses[0].buffer = 1000;
+  EXPECT_EQ(MakePlan(step, Limited(kGiB), {}, &plan), PlanOutcome::kBadInput);
   EXPECT_STREQ(plan.reason, "an operation uses a buffer that does not exist");
 }
 

@@ -6,63 +6,61 @@
 #include <string>
 
 #include "core/step.h"
-#include "tests/core/planner_steps.h"
+#include "tests/core/chain_step.h"
 
 namespace tidemark::core {
 namespace {
 
 class StepValidateTest : public testing::Test {
  protected:
-  StepValidateTest() { MakeChain(4, 64 * kMiB, 1'000'000, &maker_); }
-
   void ExpectRefused(const char* sentence, size_t at) {
     size_t offender = 0;
-    const char* wrong = maker_.step().Validate(&offender);
+    const char* wrong = step_.Validate(&offender);
     ASSERT_NE(wrong, nullptr);
     EXPECT_STREQ(wrong, sentence);
     EXPECT_EQ(offender, at);
   }
-  StepMaker maker_;
+  Step step_ = ChainStep(4, 64 * kMiB, 1'000'000);
 };
 
 TEST_F(StepValidateTest, AcceptsASoundStep) {
   size_t at = 0;
-  EXPECT_EQ(maker_.step().Validate(&at), nullptr);
+  EXPECT_EQ(step_.Validate(&at), nullptr);
 }
 
 TEST_F(StepValidateTest, RefusesAStepWithoutOperations) {
-  maker_.step().ops.Clear();
+  step_.ops.Clear();
   ExpectRefused("the step has no operations", 0);
 }
 
 TEST_F(StepValidateTest, RefusesWrongOperations) {
-  maker_.step().ops[3].duration = -1;
+  step_.ops[3].duration = -1;
   ExpectRefused("an operation has a negative duration", 3);
-  maker_.step().ops[3].duration = INT64_MAX;
+  step_.ops[3].duration = INT64_MAX;
   ExpectRefused("the step takes longer than 2^52 ns", 3);
-  maker_.step().ops[3].duration = 1;
-  maker_.step().ops[2].access_count = 1000;
+  step_.ops[3].duration = 1;
+  step_.ops[2].access_count = 1000;
   ExpectRefused("an operation's accesses lie outside the list of accesses", 2);
-  maker_.step().ops[2].first_access = UINT32_MAX;
+  step_.ops[2].first_access = UINT32_MAX;
   ExpectRefused("an operation's accesses lie outside the list of accesses", 2);
 }
 
 TEST_F(StepValidateTest, RefusesWrongAccesses) {
-  maker_.step().accesses[0].read = maker_.step().accesses[0].write = false;
+  step_.accesses[0].read = step_.accesses[0].write = false;
   ExpectRefused("an access neither reads nor writes", 0);
-  maker_.step().accesses[0] = Reads(maker_.step().accesses[1].buffer);
+  step_.accesses[0] = step_.accesses[1];
   ExpectRefused("an operation names a buffer twice", 0);
 }
 
 TEST_F(StepValidateTest, RefusesWrongBuffers) {
-  const BufferIndex last = static_cast<BufferIndex>(maker_.step().buffers.size() - 1);
-  maker_.step().buffers[last].freed = 100;
+  const BufferIndex last = static_cast<BufferIndex>(step_.buffers.size() - 1);
+  step_.buffers[last].freed = 100;
   ExpectRefused("a buffer is freed after the last operation", last);
-  maker_.step().buffers[last].freed = 0;
+  step_.buffers[last].freed = 0;
   ExpectRefused("a buffer is freed before it is born", last);
-  maker_.step().buffers[last].born = 0;
+  step_.buffers[last].born = 0;
   ExpectRefused("an operation uses a buffer outside its life", 3);
-  maker_.step().buffers[last].bytes = ~Bytes{0};
+  step_.buffers[last].bytes = ~Bytes{0};
   ExpectRefused("the buffers hold more than 2^60 bytes in all", last);
 }
 

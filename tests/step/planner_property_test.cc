@@ -126,8 +126,9 @@ TEST_P(PlannerProperty, ASlowdownThatIsAllowedIsNotExceeded) {
       goal.slowdown = slowdown;
       ASSERT_EQ(MakePlan(step, machine, goal, &plan), PlanOutcome::kPlanned) << plan.reason;
       ExpectPromisesHold(step, machine, plan);
-      EXPECT_LE(static_cast<double>(plan.step_time),
-                static_cast<double>(plan.ideal_time) * (1 + slowdown) + 1);
+      EXPECT_LE(
+          static_cast<double>(plan.step_time),
+          static_cast<double>(plan.ideal_time) * (1 + std::max(slowdown, core::kNotSlower)) + 1);
       EXPECT_LE(plan.device_peak, peak) << "more slowdown allowed, and a higher peak";
       peak = plan.device_peak;
     }
@@ -168,57 +169,6 @@ TEST_P(PlannerProperty, PeaksHoldWhateverTheTiming) {
     const Simulation s = Simulate(step, machine, plan, options);
     ASSERT_EQ(s.refusal, "");
     EXPECT_LE(s.device_peak, machine.device_budget);
-  }
-}
-
-core::Nanoseconds StepTime(const Step& step, const Machine& machine) {
-  Plan plan;
-  const PlanOutcome outcome = MakePlan(step, machine, PlanGoal(), &plan);
-  return outcome == PlanOutcome::kPlanned ? plan.step_time : INT64_MAX;
-}
-
-TEST_P(PlannerProperty, MoreDeviceMemoryNeverGivesASlowerPlan) {
-  std::mt19937_64 random(GetParam() + 5000);
-  for (int round = 0; round < 4; ++round) {
-    SCOPED_TRACE("round " + std::to_string(round));
-    const Step step = AnyStep(random, 60, 40);
-    Machine machine = AnyMachine(random);
-    core::Nanoseconds before = INT64_MAX;
-    for (Bytes percent = 20; percent <= 100; percent += 20) {
-      machine.device_budget = LivePeak(step) * percent / 100;
-      const core::Nanoseconds time = StepTime(step, machine);
-      EXPECT_LE(time, before) << percent << " % of the live peak";
-      before = time;
-    }
-  }
-}
-
-// The search is not exhaustive, so here "not slower" is held to 3 % only.
-TEST_P(PlannerProperty, MoreHostMemoryOrRateGivesNoMuchSlowerPlan) {
-  constexpr double kSlack = 1.03;
-  std::mt19937_64 random(GetParam() + 6000);
-  for (int round = 0; round < 4; ++round) {
-    SCOPED_TRACE("round " + std::to_string(round));
-    const Step step = AnyStep(random, 60, 40);
-    Machine machine = AnyMachine(random);
-    machine.device_budget = HalfOrWhatIsNeeded(step, machine);
-    double before = 1e300;
-    for (Bytes percent = 20; percent <= 100; percent += 20) {
-      machine.host_budget = LivePeak(step) * percent / 100;
-      const core::Nanoseconds time = StepTime(step, machine);
-      if (time == INT64_MAX) continue;
-      EXPECT_LE(static_cast<double>(time), before * kSlack) << "host " << percent << " %";
-      before = static_cast<double>(time);
-    }
-    for (int faster = 0; faster < 3; ++faster) {
-      machine.out_rate *= 1.5;
-      machine.in_rate *= 1.5;
-      machine.out_rate_duplex *= 1.5;
-      machine.in_rate_duplex *= 1.5;
-      const core::Nanoseconds time = StepTime(step, machine);
-      EXPECT_LE(static_cast<double>(time), before * kSlack) << "rate x 1.5^" << faster + 1;
-      before = static_cast<double>(time);
-    }
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/planner.h"
 #include "tests/bench/planner/cell.h"
+#include "tests/bench/planner/progress.h"
 
 namespace tidemark::bench {
 namespace {
@@ -35,15 +36,14 @@ std::string Within(const Net& net, const core::Machine& machine, const core::Pla
 
 void PrintModes(const std::vector<Net>& nets) {
   std::printf(
-      "\nTable 4: modes at %.0f GB/s: peak in %% of the live peak / slowdown in %%\n0, 0.5 and 5 "
-      "%%: the "
-      "smallest peak that is at most so much slower (each safepoint counts); aggressive:\nthe "
-      "smallest "
-      "budget that has a plan\n%-21s %15s %8s %15s %8s %15s %8s %15s %8s\n",
-      kGbPerS, "net", "0 %", "plan ms", "0.5 %", "plan ms", "5 %", "plan ms", "aggressive",
-      "plan ms");
+      "\nTable 4: modes at %.0f GB/s: peak in %% of the live peak / slowdown in %%\n0 (level "
+      "normal), 0.5 and 5 %%: the smallest peak found that is at most so much slower, where %.1f "
+      "%% counts as\nnot slower; aggressive: the smallest budget that has a plan\n"
+      "%-21s %15s %8s %15s %8s %15s %8s %15s %8s\n",
+      kGbPerS, 100 * core::kNotSlower, "net", "0 %", "plan ms", "0.5 %", "plan ms", "5 %",
+      "plan ms", "aggressive", "plan ms");
   for (const Net& net : nets) {
-    std::fprintf(stderr, "planner: table 4, %s\n", net.named.name.c_str());
+    Progress(4, net.named.name);
     core::Machine machine = MachineWith(core::kNoLimit, kGbPerS);
     std::printf("%-21s", net.named.name.c_str());
     double ms = 0;

@@ -10,8 +10,10 @@
 
 #include "tests/bench/planner/cell.h"
 #include "tests/bench/planner/modes.h"
+#include "tests/bench/planner/more.h"
 #include "tests/bench/planner/nets.h"
 #include "tests/bench/planner/picture.h"
+#include "tests/bench/planner/progress.h"
 #include "tests/bench/planner/published.h"
 #include "tests/bench/planner/robustness.h"
 #include "tests/bench/planner/tables.h"
@@ -81,7 +83,7 @@ std::vector<Cell> Table1(const std::vector<Net>& nets) {
   const std::vector<Policy> policies(std::begin(kPolicies), std::end(kPolicies));
   std::vector<Cell> cells;
   for (const Net& net : nets) {
-    std::fprintf(stderr, "planner: table 1, %s\n", net.named.name.c_str());
+    Progress(1, net.named.name);
     for (int cap : kCapsPercent) {
       for (double rate : kRatesGb) {
         const core::Bytes budget = net.live_peak / 100 * static_cast<core::Bytes>(cap);
@@ -115,6 +117,7 @@ int Main(int argc, char** argv) {
   }
   Options options;
   if (!Parse(argc, argv, &options)) return 2;
+  std::setvbuf(stdout, nullptr, _IOLBF, 1 << 16);  // each line is seen at once, in a pipe as well
   const std::vector<Net> nets = Nets(options);
   if (nets.empty()) {
     std::fprintf(stderr, "planner_bench: no net's name contains '%s'\n", options.only.c_str());
@@ -131,11 +134,13 @@ int Main(int argc, char** argv) {
   PrintPublished(nets);
   PrintRobustness(nets);
   PrintModes(nets);
+  PrintMore(cells);
   Draw(nets, options.picture);
   if (!options.csv.empty() && !WriteCsv(cells, options.csv)) {
     std::fprintf(stderr, "planner_bench: %s cannot be written\n", options.csv.c_str());
     return 1;
   }
+  std::printf("\nProcessor time of this run: %.0f s\n", ThreadMs() / 1000);
   return 0;
 }
 

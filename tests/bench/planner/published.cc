@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tests/bench/planner/cell.h"
+#include "tests/bench/planner/progress.h"
 
 namespace tidemark::bench {
 namespace {
@@ -90,7 +91,7 @@ void PrintPublished(const std::vector<Net>& nets) {
   for (const Published& p : kPublished) {
     const Net* net = Find(nets, p.net);
     if (net == nullptr) continue;
-    std::fprintf(stderr, "planner: table 2, %s\n", p.net);
+    Progress(2, p.net);
     core::Machine machine = MachineWith(kDevice, kLinkGbPerS);
     machine.host_budget = kHost;
     fitting.emplace_back(&p, ScoreCell(*net, machine, policies));

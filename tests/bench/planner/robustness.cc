@@ -10,6 +10,7 @@
 #include "core/bounds.h"
 #include "core/planner.h"
 #include "tests/bench/planner/cell.h"
+#include "tests/bench/planner/progress.h"
 
 namespace tidemark::bench {
 namespace {
@@ -102,7 +103,7 @@ core::Machine Slower(core::Machine machine, double out, double in) {
 void PrintRobustness(const std::vector<Net>& nets) {
   Totals same, noise, half, duplex, both;
   for (const Net& net : nets) {
-    std::fprintf(stderr, "planner: table 3, %s\n", net.named.name.c_str());
+    Progress(3, net.named.name);
     const core::Step& step = net.named.step;
     for (double rate : {12.0, 25.0}) {
       const core::Machine machine = MachineWith(net.live_peak / 2, rate);
