@@ -125,9 +125,8 @@ void Arena::Evict(ChunkIndex missing) {
 bool Arena::NextFree(ChunkIndex below, ChunkIndex most, const Search& search, Range* range) const {
   if (below == 0) return false;
   const Range kept = {allocator_.kept_first(), allocator_.kept_count()};
-  const Block* block = allocator_.BlockAt(Bytes{below} * kChunkBytes - 1);
-  for (; block != nullptr; block = block->previous) {
-    if (block->state != Block::State::kFree || !block->mapped || block->small) continue;
+  HoleIndex::SearchDown holes = allocator_.HolesBelow(Bytes{below} * kChunkBytes, kChunkBytes);
+  while (const Block* block = holes.Next()) {
     if (block->fence > passed_) continue;
     Range found = {static_cast<ChunkIndex>(RoundUp(block->offset, kChunkBytes) / kChunkBytes), 0};
     ChunkIndex end = std::min(below, static_cast<ChunkIndex>(block->end() / kChunkBytes));

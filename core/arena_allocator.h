@@ -110,6 +110,9 @@ class ArenaAllocator {
   FenceId FenceOf(ChunkIndex chunk) const;
   void FoldCache();
 
+  // The holes of at least `least` bytes that start below `end`, from the highest one down.
+  HoleIndex::SearchDown HolesBelow(Bytes end, Bytes least) const { return {&holes_, least, end}; }
+
   // Blocks in address order, all states; for walks by the owner.
   Block* first() const { return first_; }
   Block* BlockAt(Bytes offset) const;

@@ -161,6 +161,26 @@ Block* HoleIndex::Search::Next() {
   return index_->groups_[place_.group]->hole[place_.slot];
 }
 
+HoleIndex::SearchDown::SearchDown(const HoleIndex* index, Bytes least, Bytes end)
+    : index_(index), below_(LengthOf(least) - 1) {
+  if (index->count_ == 0 || end == 0) return;
+  const int32_t last = StartOf(end - 1);
+  group_ = index->GroupOf(last);
+  const Group& group = *index->groups_[group_];
+  fit_ = Greater32(group.length, below_) & ~Greater32(group.start, last);
+}
+
+const Block* HoleIndex::SearchDown::Next() {
+  while (fit_ == 0) {
+    if (group_ == 0) return nullptr;
+    --group_;
+    if (index_->most_[group_] > below_) fit_ = Greater32(index_->groups_[group_]->length, below_);
+  }
+  const int slot = static_cast<int>(std::bit_width(fit_)) - 1;
+  fit_ ^= uint32_t{1} << slot;
+  return index_->groups_[group_]->hole[slot];
+}
+
 void HoleIndex::Replace(Place place, Block* hole) {
   Group* group = groups_[place.group];
   const int32_t length = LengthOf(hole->size);

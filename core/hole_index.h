@@ -51,6 +51,19 @@ class HoleIndex {
     uint32_t fit_ = 0;    // slots of the group before that are still to come
     Place place_;
   };
+  // The same from the highest one down, of those that start below `end`.
+  class SearchDown {
+   public:
+    SearchDown(const HoleIndex* index, Bytes least, Bytes end);
+    const Block* Next();
+
+   private:
+    const HoleIndex* index_;
+    int32_t below_;
+    uint32_t group_ = 0;
+    uint32_t fit_ = 0;  // slots of the group that are still to come
+  };
+
   // The place of the hole that starts at `offset`; there is one.
   Place Locate(Bytes offset) const;
   Place After(Place place) const;

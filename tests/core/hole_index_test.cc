@@ -50,6 +50,20 @@ class HoleIndexTest : public testing::Test {
     return all;
   }
 
+  std::vector<const Block*> ExpectedBelow(Bytes end, Bytes least) const {
+    std::vector<const Block*> all;
+    for (auto it = holes_.rbegin(); it != holes_.rend(); ++it) {
+      if (it->second->offset < end && it->second->size >= least) all.push_back(it->second);
+    }
+    return all;
+  }
+  std::vector<const Block*> FoundBelow(Bytes end, Bytes least) {
+    std::vector<const Block*> all;
+    HoleIndex::SearchDown search(&index_, least, end);
+    while (const Block* block = search.Next()) all.push_back(block);
+    return all;
+  }
+
   std::mt19937 random_{1};
   std::vector<Block> blocks_;
   std::map<size_t, Block*> holes_;
@@ -68,6 +82,8 @@ TEST_F(HoleIndexTest, FindsEveryHoleThatIsLongEnoughInAddressOrder) {
     ASSERT_TRUE(index_.Validate(holes_.size()));
     const Bytes least = kBlockBytes * (1 + random_() % 110);
     ASSERT_EQ(Found(least), Expected(least));
+    const Bytes end = random_() % (kCells * 64 * kKiB + 1);
+    ASSERT_EQ(FoundBelow(end, least), ExpectedBelow(end, least));
   }
 }
 
