@@ -83,6 +83,7 @@ std::vector<UserSnapshot> Broker::SnapshotUsers() {
     }
   }
   std::vector<UserSnapshot> list;
+  list.reserve(users.size());
   for (auto& [uid, user] : users) list.push_back(std::move(user));
   return list;
 }

@@ -32,7 +32,7 @@ std::string ShortBytes(uint64_t bytes) {
     ++unit;
   }
   const char* suffix[] = {"", "K", "M", "G", "T"};
-  return absl::StrFormat(value < 10 && unit > 0 ? "%.1f%s" : "%.0f%s", value, suffix[unit]);
+  return absl::StrFormat("%.*f%s", value < 10 && unit > 0 ? 1 : 0, value, suffix[unit]);
 }
 
 std::string HumanSeconds(double seconds) {
