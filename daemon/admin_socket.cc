@@ -15,7 +15,6 @@
 
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 
@@ -92,6 +91,21 @@ absl::Status BindPrivately(int listener, const std::string& path, const sockaddr
   return absl::OkStatus();
 }
 
+// Listens, and returns the eventfd that ends that. After a failure no file is left at `path`.
+absl::StatusOr<int> Open(int listener, const std::string& path, const sockaddr_un& address,
+                         const std::string& group) {
+  if (absl::Status status = BindPrivately(listener, path, address); !status.ok()) return status;
+  absl::Status status = GiveToGroup(path, group);
+  if (status.ok() && listen(listener, kBacklog) != 0) {
+    status = Errno("Cannot listen on the admin socket");
+  }
+  const int wake = status.ok() ? eventfd(0, EFD_CLOEXEC) : -1;
+  if (status.ok() && wake < 0) status = Errno("Cannot create an eventfd for the admin socket");
+  if (status.ok()) return wake;
+  unlink(path.c_str());
+  return status;
+}
+
 uint64_t InodeOf(const std::string& path) {
   struct stat info;
   return lstat(path.c_str(), &info) == 0 ? info.st_ino : 0;
@@ -107,17 +121,12 @@ absl::StatusOr<std::unique_ptr<AdminSocket>> AdminSocket::Listen(
 
   const int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (listener < 0) return Errno("Cannot create the admin socket");
-  absl::Cleanup close_listener = [listener] { close(listener); };
-  if (absl::Status status = BindPrivately(listener, path, *address); !status.ok()) return status;
-  absl::Cleanup remove_file = [&path] { unlink(path.c_str()); };
-  if (absl::Status status = GiveToGroup(path, group); !status.ok()) return status;
-  if (listen(listener, kBacklog) != 0) return Errno("Cannot listen on the admin socket");
-  const int wake = eventfd(0, EFD_CLOEXEC);
-  if (wake < 0) return Errno("Cannot create an eventfd for the admin socket");
-
-  std::move(close_listener).Cancel();
-  std::move(remove_file).Cancel();
-  return std::unique_ptr<AdminSocket>(new AdminSocket(path, listener, wake, std::move(accepted)));
+  const absl::StatusOr<int> wake = Open(listener, path, *address, group);
+  if (!wake.ok()) {
+    close(listener);
+    return wake.status();
+  }
+  return std::unique_ptr<AdminSocket>(new AdminSocket(path, listener, *wake, std::move(accepted)));
 }
 
 AdminSocket::AdminSocket(std::string path, int listener, int wake,
