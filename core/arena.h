@@ -187,7 +187,7 @@ class Arena {
   ArenaAllocator allocator_;
   ArenaCounters counters_;
   PlacementPlan plan_;
-  ChunkIndex plan_base_ = 0;
+  Bytes plan_base_ = 0;
   Array<Range> undo_;  // mapped for the request in hand
   FenceId passed_ = 0;
   FenceId newest_ = 0;          // the largest fence anything was freed with

@@ -7,6 +7,13 @@
 #include "core/arena.h"
 
 namespace tidemark::core {
+namespace {
+
+// So many in a thousand of the chunks that can be had are left out of a plan: until every buffer
+// lies where the plan wants it, more of them are in use in part only.
+constexpr Bytes kReservePermille = 5;
+
+}  // namespace
 
 Block* Arena::AllocateByPlan(const Request& request) {
   const bool followed = plan_.following();
@@ -16,7 +23,7 @@ Block* Arena::AllocateByPlan(const Request& request) {
   if (plan_.following() != followed) KeepForPlan();
   Block* block = nullptr;
   if (place != PlacementPlan::kNowhere) {
-    block = PlaceAt(request, Bytes{plan_base_} * kChunkBytes + place);
+    block = PlaceAt(request, plan_base_ + place);
   }
   if (block != nullptr) {
     ++counters_.planned;
@@ -42,11 +49,10 @@ Block* Arena::PlaceAt(const Request& request, Bytes offset) {
 void Arena::AnswerPlan() {
   if (plan_.ready()) {
     const bool fits = plan_.size() <= RoomForPlan() &&
-                      plan_.size() <= Bytes{table_.size() - plan_base_} * kChunkBytes;
+                      plan_.size() <= Bytes{table_.size()} * kChunkBytes - plan_base_;
     fits ? plan_.Accept() : plan_.Refuse();
   }
-  // A refused plan may ask again, for less.
-  while (plan_.asks()) plan_.Pack(RoomForPlan());
+  if (plan_.asks()) plan_.Pack(RoomForPlan());
 }
 
 // The plan lies above everything that stays. Together they may need as many chunks as the slack
@@ -56,30 +62,31 @@ Bytes Arena::RoomForPlan() {
   ChunkIndex staying = 0;
   ChunkIndex counted = 0;  // chunks up to here
   Bytes made = 0;
+  plan_base_ = 0;
   for (const Block* block = allocator_.first(); block != nullptr; block = block->next) {
     if (block->state != Block::State::kLive) continue;
     const PlacementPlan::Fate fate = plan_.FateOf(block->number);
     if (fate == PlacementPlan::Fate::kIsMadeElsewhere) made += block->size;
     if (fate != PlacementPlan::Fate::kStays) continue;
+    // What is left of a slab is not for others.
+    plan_base_ = block->small ? RoundUp(block->end(), kChunkBytes) : block->end();
     const ChunkIndex end = LastChunkOf(block->offset, block->size) + 1;
     if (end <= counted) continue;
     staying += end - std::max(counted, ChunkOf(block->offset));
     counted = end;
   }
-  plan_base_ = counted;
+  const Bytes had = Bytes{mapped()} + Available();
   const Bytes most =
-      std::min<Bytes>(SlotsFor(allocator_.peak_requested()), Bytes{mapped()} + Available());
-  const Bytes taken = Bytes{staying} * kChunkBytes + made;
+      std::min<Bytes>(SlotsFor(allocator_.peak_requested()), had - had * kReservePermille / 1000);
+  const Bytes rest = Bytes{counted} * kChunkBytes - plan_base_;
+  const Bytes taken = Bytes{staying} * kChunkBytes - rest + made;
   return most * kChunkBytes <= taken ? 0 : most * kChunkBytes - taken;
 }
 
 void Arena::KeepForPlan() {
-  const Bytes chunks = RoundUp(plan_.size(), kChunkBytes) / kChunkBytes;
-  if (plan_.following()) {
-    allocator_.KeepFree(plan_base_, static_cast<ChunkIndex>(chunks));
-  } else {
-    allocator_.KeepFree(0, 0);
-  }
+  if (!plan_.following() || plan_.size() == 0) return allocator_.KeepFree(0, 0);
+  const ChunkIndex first = ChunkOf(plan_base_);
+  allocator_.KeepFree(first, LastChunkOf(plan_base_, plan_.size()) + 1 - first);
 }
 
 }  // namespace tidemark::core

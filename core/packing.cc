@@ -9,7 +9,7 @@
 namespace tidemark::core {
 namespace {
 
-constexpr uint64_t kMostUnits = Recurring::kNowhere;
+constexpr uint64_t kMostUnits = Recurring::kNowhere - 1;
 
 // In a period that recurs, two lives of less than a period each overlap where one begins in the
 // other.
@@ -21,22 +21,23 @@ bool Meet(uint32_t born, uint32_t life, uint32_t other_born, uint32_t other_life
 
 }  // namespace
 
-const Packing::Attempt Packing::kAttempts[] = {{Order::kSize, true, 16},
-                                               {Order::kPeakLifeElseSize, true, 16},
-                                               {Order::kSize, true, 0},
-                                               {Order::kPeakLifeElseSize, true, 0},
-                                               {Order::kPeakLife, false, 0},
-                                               {Order::kSizeClassLife, true, 0},
-                                               {Order::kPeakLifeElseSize, false, 0}};
+const Packing::Attempt Packing::kAttempt[kAttempts] = {{Order::kSize, true, 16, 0},
+                                                       {Order::kPeakLifeElseSize, true, 16, 0},
+                                                       {Order::kSize, true, 0, 0},
+                                                       {Order::kPeakLifeElseSize, true, 0, 0},
+                                                       {Order::kPeakLife, false, 0, 0},
+                                                       {Order::kSizeClassLife, true, 0, 0},
+                                                       {Order::kPeakLifeElseSize, false, 0, 0},
+                                                       {Order::kLongElseLife, true, 0, 128}};
 
 bool Packing::Init() {
   return order_.Reserve(kMost) && placed_.Reserve(kMost) && keys_.Reserve(kMost) &&
-         places_.Reserve(kMost) && best_.Reserve(kMost);
+         places_.Reserve(kMost);
 }
 
 bool Packing::Start(const Array<Recurring>* requests, uint64_t room) {
   requests_ = requests;
-  room_ = room;
+  room_ = std::min(room, kMostUnits);
   period_ = static_cast<uint32_t>(requests->size());
   order_.Clear();
   for (uint32_t i = 0; i < period_; ++i) {
@@ -44,15 +45,11 @@ bool Packing::Start(const Array<Recurring>* requests, uint64_t room) {
   }
   one_stream_ = std::all_of(order_.begin(), order_.end(),
                             [this](uint32_t i) { return At(i).stream == At(order_[0]).stream; });
-  if (order_.empty() || !keys_.Resize(period_) || !places_.Resize(period_) ||
-      !best_.Resize(period_)) {
-    return false;
-  }
+  if (order_.empty() || !keys_.Resize(period_) || !places_.Resize(period_)) return false;
   FindExtremes();
   if (floor_ > room_) return false;
-  best_top_ = kMostUnits;
   attempt_ = 0;
-  while (one_stream_ && kAttempts[attempt_].apart != 0) ++attempt_;  // the others do the same
+  while (one_stream_ && kAttempt[attempt_].apart != 0) ++attempt_;  // the others do the same
   BeginAttempt();
   return true;
 }
@@ -90,6 +87,11 @@ uint64_t Packing::KeyOf(uint32_t request, Order order) const {
       return first | (first != 0 ? r.life : r.units);
     case Order::kSize:
       return r.units;
+    case Order::kLongElseLife: {
+      const auto bits = static_cast<uint32_t>(std::bit_width(r.units));
+      if (r.life > period_ / 2) return uint64_t{1} << 63 | (period_ - request);
+      return uint64_t{r.life} * bits * bits * bits;
+    }
     case Order::kPeakLife:
       return first | r.life;
     case Order::kSizeClassLife:
@@ -99,47 +101,56 @@ uint64_t Packing::KeyOf(uint32_t request, Order order) const {
 }
 
 void Packing::BeginAttempt() {
-  for (const uint32_t i : order_) keys_[i] = KeyOf(i, kAttempts[attempt_].order);
+  for (const uint32_t i : order_) keys_[i] = KeyOf(i, kAttempt[attempt_].order);
   std::sort(order_.begin(), order_.end(), [this](uint32_t a, uint32_t b) {
     return keys_[a] != keys_[b] ? keys_[a] > keys_[b] : a < b;
   });
+  repairs_ = kAttempt[attempt_].repairs;
+  Restart();
+}
+
+void Packing::Restart() {
   placed_.Clear();
   top_ = 0;
   next_ = 0;
 }
 
-void Packing::EndAttempt() {
-  if (top_ < best_top_) {
-    best_top_ = top_;
-    std::swap(best_, places_);
+// The request that found no room comes earlier, or another order is tried. False: there is none.
+bool Packing::TryAgain() {
+  if (repairs_ == 0) {
+    if (++attempt_ < kAttempts) BeginAttempt();
+    return attempt_ < kAttempts;
   }
-  ++attempt_;
-  if (best_top_ <= room_) attempt_ = std::size(kAttempts);
+  --repairs_;
+  const uint32_t failed = next_ - 1;
+  std::rotate(order_.begin() + failed / 2, order_.begin() + failed, order_.begin() + next_);
+  Restart();
+  return true;
 }
 
 bool Packing::Work(uint32_t looks) {
-  while (attempt_ < std::size(kAttempts)) {
-    if (next_ == order_.size() || top_ >= best_top_) {
-      EndAttempt();
-      if (attempt_ < std::size(kAttempts)) BeginAttempt();
-      continue;
-    }
-    if (looks < placed_.size()) return false;
-    looks -= static_cast<uint32_t>(placed_.size()) + 1;
+  uint64_t looked = 0;
+  while (found() && next_ < order_.size()) {
+    if (looked > looks) return false;
     const uint32_t request = order_[next_++];
-    const uint64_t place = GapFor(request, kAttempts[attempt_]);
-    top_ = std::max(top_, place + At(request).units);
-    if (top_ < best_top_) Place(request, static_cast<uint32_t>(place));
+    const uint64_t place = GapFor(request, kAttempt[attempt_], &looked);
+    if (place + At(request).units <= room_) {
+      Place(request, static_cast<uint32_t>(place));
+    } else if (!TryAgain()) {
+      break;
+    }
   }
   return true;
 }
 
-uint64_t Packing::GapFor(uint32_t request, const Attempt& attempt) const {
+uint64_t Packing::GapFor(uint32_t request, const Attempt& attempt, uint64_t* looked) const {
   const Recurring& wanted = At(request);
   uint64_t best = 0;
   uint64_t best_gap = ~uint64_t{0};
   uint64_t reached = 0;
+  ++*looked;
   for (const Placed& p : placed_) {
+    ++*looked;
     const uint32_t apart = p.stream == wanted.stream ? 0 : attempt.apart;
     if (!Meet(p.born, p.life + apart, request, wanted.life + apart, period_)) continue;
     if (p.place > reached) {
@@ -156,6 +167,7 @@ void Packing::Place(uint32_t request, uint32_t place) {
   const Placed placed = {place, place + At(request).units, request, At(request).life,
                          At(request).stream};
   places_[request] = place;
+  top_ = std::max<uint64_t>(top_, placed.end);
   (void)placed_.Append(placed);  // room for kMost is there
   Placed* const last = placed_.end() - 1;
   Placed* const at =
@@ -166,7 +178,7 @@ void Packing::Place(uint32_t request, uint32_t place) {
 }
 
 void Packing::WritePlaces(Array<Recurring>* requests) const {
-  for (const uint32_t i : order_) (*requests)[i].place = best_[i];
+  for (const uint32_t i : order_) (*requests)[i].place = places_[i];
 }
 
 }  // namespace tidemark::core

@@ -35,15 +35,13 @@ bool PlacementPlan::Start() {
 }
 
 Bytes PlacementPlan::Next(Bytes bytes, StreamId stream) {
-  if (in_step_ && phase_ == cut_) BeginPeriod();
+  if (in_step_ && (phase_ == cut_ || TakesOtherTurn())) BeginPeriod();
   Log(bytes, stream);
   KeepStep();
   if (state_ == State::kWatching || (state_ == State::kWaiting && !in_step_)) {
     Watch();
   } else if (state_ == State::kPacking && packing_.Work(kLooks)) {
-    packing_.WritePlaces(&plan_);
-    cut_ = packing_.quiet_at();
-    state_ = State::kReady;
+    EndPacking();
   } else if (state_ == State::kFollowing && !in_step_) {
     Suspend();
   }
@@ -95,8 +93,8 @@ uint64_t PlacementPlan::QuietPatience(uint32_t period) const {
   return std::max<uint64_t>(8 * uint64_t{period}, kLog / 4);
 }
 
-// Of the last two periods: what was asked for, and the longer of the two lives. False: the log does
-// not reach that far.
+// Of the last two periods: what was asked for, and the longer of the two lives; all of it twice
+// where a life is longer than a period. False: the log does not reach that far, or it is too much.
 bool PlacementPlan::Collect(uint32_t period) {
   if (requests_ - watched_since_ < 2 * uint64_t{period} || period > Packing::kMost) return false;
   period_length_ = period;
@@ -109,11 +107,8 @@ bool PlacementPlan::Collect(uint32_t period) {
     longer = longer || life > period;
     if (!plan_.Append({entry.units, entry.stream, life, Recurring::kNowhere})) return false;
   }
-  if (2 * period > Packing::kMost) {
-    Shorten();
-  } else if (longer) {
-    for (uint32_t i = 0; i < period; ++i) (void)plan_.Append(plan_[i]);
-  }
+  if (longer && 2 * period > Packing::kMost) return false;
+  for (uint32_t i = 0; longer && i < period; ++i) (void)plan_.Append(plan_[i]);
   return true;
 }
 
@@ -124,20 +119,6 @@ uint32_t PlacementPlan::LifeOf(uint64_t request, uint32_t period) const {
   const bool logged = request > period && requests_ - (request - period) < kLog;
   if (life == 0 && logged) life = At(request - period).life;
   return life <= 2 * period ? life : 0;
-}
-
-// Leaves out what lives for longer than one period. False: nothing does.
-bool PlacementPlan::Shorten() {
-  bool longer = false;
-  (void)plan_.Resize(period_length_);
-  for (Recurring& request : plan_) {
-    request.place = Recurring::kNowhere;
-    if (request.life <= period_length_) continue;
-    request.life = 0;
-    longer = true;
-  }
-  phase_ = static_cast<uint32_t>((requests_ - begun_at_) % plan_.size());
-  return longer;
 }
 
 // What requests outside of the plan need beyond what they hold already: each of them is made anew
@@ -159,16 +140,18 @@ void PlacementPlan::Pack(Bytes room) {
   const Bytes spare = Spare();
   if (spare > room || !packing_.Start(&plan_, (room - spare) / kBlockBytes)) return Refuse();
   const uint64_t chunks = packing_.floor() / (kChunkBytes / kBlockBytes);
-  if (MovedWithin(plan_.size()) * kPaysWithin < chunks) return Drop();
+  if (MovedWithin(plan_.size()) * kPaysWithin < chunks) return Refuse();
   state_ = State::kPacking;
 }
 
-void PlacementPlan::Accept() { state_ = State::kWaiting; }
-
-void PlacementPlan::Refuse() {
-  if (!Shorten()) return Drop();
-  state_ = State::kAsking;
+void PlacementPlan::EndPacking() {
+  if (!packing_.found()) return Refuse();
+  packing_.WritePlaces(&plan_);
+  cut_ = packing_.quiet_at();
+  state_ = State::kReady;
 }
+
+void PlacementPlan::Accept() { state_ = State::kWaiting; }
 
 void PlacementPlan::KeepStep() {
   if (in_step_) {
@@ -182,6 +165,14 @@ void PlacementPlan::KeepStep() {
     begun_at_ = requests_;
     phase_ = 0;
   }
+}
+
+// A plan for two periods may be followed from either on: which one came first was by chance.
+bool PlacementPlan::TakesOtherTurn() {
+  if (state_ != State::kWaiting || phase_ % period_length_ != cut_ % period_length_) return false;
+  begun_at_ = requests_ - cut_;
+  phase_ = cut_;
+  return true;
 }
 
 uint64_t PlacementPlan::MovedWithin(uint64_t requests) const {
@@ -199,7 +190,7 @@ void PlacementPlan::BeginPeriod() {
     ++followed_;
     broken_ = 0;
     if (moved == 0) patience_ = 0;
-    if (followed_ > kTransition && moved != 0 && moved >= moved_unplanned_) Drop();
+    if (followed_ > kTransition && moved != 0 && moved >= moved_unplanned_) Refuse();
   }
 }
 
@@ -212,7 +203,7 @@ PlacementPlan::Fate PlacementPlan::FateOf(RequestNumber asked) const {
   return Fate::kIsMadeElsewhere;
 }
 
-void PlacementPlan::Drop() {
+void PlacementPlan::Refuse() {
   patience_ = patience_ == 0 ? kFirstPatience : std::min(2 * patience_, kMostPatience);
   retry_at_ = requests_ + uint64_t{patience_} * plan_.size();
   StopFollowing(State::kWatching);
@@ -220,9 +211,10 @@ void PlacementPlan::Drop() {
   broken_ = 0;
 }
 
-// The context has not been kept up while following.
+// Context and period have not been kept up while following.
 void PlacementPlan::StopFollowing(State state) {
   if (state_ == State::kFollowing) {
+    watched_since_ = requests_;
     context_ = 0;
     for (uint64_t age = std::min<uint64_t>(kContext, requests_); age-- > 0;) {
       context_ = context_ * kRoll + SignOf(At(requests_ - age));
@@ -234,7 +226,7 @@ void PlacementPlan::StopFollowing(State state) {
 void PlacementPlan::Suspend() {
   if (state_ != State::kFollowing) return;
   StopFollowing(State::kWaiting);
-  if (followed_ == 0 && ++broken_ == kMostBroken) Drop();
+  if (followed_ == 0 && ++broken_ == kMostBroken) Refuse();
 }
 
 }  // namespace tidemark::core

@@ -11,7 +11,7 @@
 //   following  each request that comes as it came before gets the place of the plan
 //
 // What lives longer than a period (optimizer state that is made anew in each step) takes turns
-// between two places in a plan for two periods; where that does not fit, it stays out of the plan.
+// between two places, in a plan for two periods.
 //
 // The first request that differs ends following at once; it is taken up again when the period
 // begins again. A place is a proposal: the arena looks whether it is free. So a wrong plan costs
@@ -56,7 +56,7 @@ class PlacementPlan {
   // The owner is asked whether the plan is to be followed.
   bool ready() const { return state_ == State::kReady; }
   void Accept();
-  // It does not fit: a smaller one, or none for a while, each time longer.
+  // It does not fit. Another one is made later, each time later than before.
   void Refuse();
   bool following() const { return state_ == State::kFollowing; }
   // Bytes from the base that the plan uses.
@@ -91,10 +91,10 @@ class PlacementPlan {
   bool Collect(uint32_t period);
   uint32_t LifeOf(uint64_t request, uint32_t period) const;
   Bytes Spare() const;
-  bool Shorten();
-  void Drop();
+  void EndPacking();
   void KeepStep();
   void StopFollowing(State state);
+  bool TakesOtherTurn();
   void BeginPeriod();
   uint64_t MovedWithin(uint64_t requests) const;
 

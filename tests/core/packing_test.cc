@@ -24,8 +24,9 @@ void Add(Packed* packed, uint32_t units, uint32_t life) {
 bool Pack(Packed* packed, uint64_t room) {
   Packing packing;
   if (!packing.Init() || !packing.Start(&packed->requests, room)) return false;
-  while (!packing.Work(1000)) {
+  while (!packing.Work(10)) {
   }
+  if (!packing.found()) return false;
   packing.WritePlaces(&packed->requests);
   packed->top = packing.top();
   packed->floor = packing.floor();
@@ -70,6 +71,10 @@ TEST(Packing, NeverGivesAPlaceTwiceAtATime) {
     if (!Pack(&packed, ~uint64_t{0})) continue;  // nothing to pack
     EXPECT_FALSE(Overlaps(packed)) << "seed " << seed;
     EXPECT_GE(packed.top, packed.floor);
+    const uint64_t room = packed.floor + packed.floor / 16;
+    if (!Pack(&packed, room)) continue;  // none of the orders does it
+    EXPECT_LE(packed.top, room);
+    EXPECT_FALSE(Overlaps(packed)) << "seed " << seed << " in little room";
   }
 }
 
