@@ -21,7 +21,7 @@ struct Mapping {
   Mapping() {
     CUmemAllocationProp prop{};
     prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+    prop.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
     for (CUmemGenericAllocationHandle& handle : handles) {
       EXPECT_CUDA(cuMemCreate(&handle, kChunk, &prop, 0));
     }
@@ -30,7 +30,7 @@ struct Mapping {
   }
   void Map(int which) {
     CUmemAccessDesc access{};
-    access.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+    access.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
     access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     EXPECT_CUDA(cuMemMap(address, kChunk, 0, handles[which], 0));
     EXPECT_CUDA(cuMemSetAccess(address, kChunk, &access, 1));
@@ -96,11 +96,11 @@ TEST(EngineRemap, HostBackedMemoryIsReachedOverTheLink) {
   InChild("order=eager,h2d=10GB/s,d2h=10GB/s", [] {
     CUmemAllocationProp prop{};
     prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    prop.location = {CU_MEM_LOCATION_TYPE_HOST_NUMA, {0}};
+    prop.location = {CU_MEM_LOCATION_TYPE_HOST_NUMA, 0};
     CUmemGenericAllocationHandle handle = 0;
     CUdeviceptr host = 0;
     CUmemAccessDesc access{};
-    access.location = {CU_MEM_LOCATION_TYPE_DEVICE, {0}};
+    access.location = {CU_MEM_LOCATION_TYPE_DEVICE, 0};
     access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     EXPECT_CUDA(cuMemCreate(&handle, kChunk, &prop, 0));
     EXPECT_CUDA(cuMemAddressReserve(&host, kChunk, 0, 0, 0));
