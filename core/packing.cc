@@ -43,8 +43,9 @@ bool Packing::Start(const Array<Recurring>* requests, uint64_t room) {
   for (uint32_t i = 0; i < period_; ++i) {
     if (At(i).life != 0 && !order_.Append(i)) return false;
   }
-  one_stream_ = std::all_of(order_.begin(), order_.end(),
-                            [this](uint32_t i) { return At(i).stream == At(order_[0]).stream; });
+  one_stream_ = std::all_of(order_.begin(), order_.end(), [this](uint32_t i) {
+    return At(i).stream != kAnyStream && At(i).stream == At(order_[0]).stream;
+  });
   if (order_.empty() || !keys_.Resize(period_) || !places_.Resize(period_)) return false;
   FindExtremes();
   if (floor_ > room_) return false;
@@ -151,7 +152,8 @@ uint64_t Packing::GapFor(uint32_t request, const Attempt& attempt, uint64_t* loo
   ++*looked;
   for (const Placed& p : placed_) {
     ++*looked;
-    const uint32_t apart = p.stream == wanted.stream ? 0 : attempt.apart;
+    const bool same = p.stream == wanted.stream && p.stream != kAnyStream;
+    const uint32_t apart = same ? 0 : attempt.apart;
     if (!Meet(p.born, p.life + apart, request, wanted.life + apart, period_)) continue;
     if (p.place > reached) {
       const uint64_t gap = p.place - reached;

@@ -5,7 +5,7 @@
 // state takes turns between two places; no one order does so on all.
 //
 // Where there is room for it, bytes change streams only some requests after they were freed, so
-// that the next stream need not wait for the work of the last one.
+// that the next stream need not wait for the work of the last one; unknown streams count as others.
 //
 // Quadratic in the buffers, so the work is done in portions. A packing is a proposal: whoever
 // follows it still looks whether a place is free. Threads: none of its own.
