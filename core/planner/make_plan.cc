@@ -68,7 +68,7 @@ class Planning {
     const bool is_ideal =
         search_.has_plan() && search_.best().step_time <= search_.timeline().ideal();
     if (is_ideal) return Finish();
-    if (search_.TryRecipe(previous.recipe) == Found::kNoMemory) return RefuseMemory(plan_);
+    if (search_.TryQuick(previous.recipe) == Found::kNoMemory) return RefuseMemory(plan_);
     return search_.has_plan() ? Finish() : WithinBudget();
   }
 

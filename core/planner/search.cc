@@ -35,8 +35,8 @@ constexpr Recipe kRecipes[] = {
     {.spares = 0, .keeps_copies = false},
 };
 
-// Pieces are sized for a budget of at least one part in so many of the live peak.
-constexpr Bytes kLeastRoom = 4;
+constexpr Bytes kMostPieces = 8192;       // in the live peak
+constexpr uint32_t kQuickPieces = 128;    // as many in the budget cost little
 constexpr uint64_t kBoundWork = 200'000;  // operations times what opens or closes
 // Times closer than this share of the ideal time are equal, and less traffic wins.
 constexpr double kSameTime = 1e-5;
@@ -76,6 +76,11 @@ Found Search::TryRecipes(uint32_t most) {
   return has_plan_ ? Found::kPlan : Found::kNothing;
 }
 
+Found Search::TryQuick(uint32_t recipe) {
+  const bool is_quick = kRecipes[recipe % recipes()].pieces <= kQuickPieces;
+  return TryRecipe(is_quick ? recipe : 0);
+}
+
 Found Search::TryRecipe(uint32_t recipe) {
   const Recipe& r = kRecipes[recipe % recipes()];
   const bool is_limited = machine_.host_budget < timeline_.peak();
@@ -93,8 +98,8 @@ Found Search::TryRecipe(uint32_t recipe) {
   options.spares_yield = r.yields;
   options.out_speed = out_speed_;
   options.in_speed = in_speed_ * r.in_speed;
-  const Bytes room = std::max(machine_.device_budget, timeline_.peak() / kLeastRoom);
-  options.piece = RoundUp(std::max<Bytes>(room / r.pieces, 1), machine_.chunk_bytes);
+  const Bytes least = std::max<Bytes>(timeline_.peak() / kMostPieces, 1);
+  options.piece = RoundUp(std::max(machine_.device_budget / r.pieces, least), machine_.chunk_bytes);
   options.waits_out = r.expects_waits && !waits_.empty() ? &waits_ : nullptr;
   return TrySweep(options);
 }

@@ -40,6 +40,7 @@ class Search {
   // Tries the recipes in order, at most `most` of them, until the step is not delayed at all.
   Found TryRecipes(uint32_t most);
   Found TryRecipe(uint32_t recipe);
+  Found TryQuick(uint32_t recipe);  // the first one instead, if it takes long
   // Tries what would be tried with less: on a few rungs below the budgets and the rates, the same
   // rungs for all machines of the step. So a machine that has a little more of anything seldom
   // misses what another found. For small steps.

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/planner.h"
+#include "tests/bench/planner/in_parallel.h"
 #include "tests/bench/planner/progress.h"
 #include "tests/step/any_step.h"
 #include "tests/step/rising_machines.h"
@@ -13,7 +14,7 @@
 namespace tidemark::bench {
 namespace {
 
-constexpr int kSteps = 70;
+constexpr size_t kSteps = 50;
 
 struct Pairs {
   size_t count = 0;
@@ -29,6 +30,13 @@ struct Pairs {
     slower_a_bit += loss > 0.001 ? 1 : 0;
     slower_much += loss > 0.01 ? 1 : 0;
     worst = std::max(worst, loss);
+  }
+  void Add(const Pairs& other) {
+    count += other.count;
+    slower += other.slower;
+    slower_a_bit += other.slower_a_bit;
+    slower_much += other.slower_much;
+    worst = std::max(worst, other.worst);
   }
   void Print(const std::string& name) const {
     const double all = static_cast<double>(std::max<size_t>(count, 1)) / 100;
@@ -50,11 +58,13 @@ void AddChain(const core::Step& step, const std::vector<core::Machine>& machines
 
 void PrintRandom(bool is_lossy) {
   for (const steps::Rise rise : steps::kRises) {
-    Pairs pairs;
-    for (uint64_t seed = 0; seed < kSteps; ++seed) {
+    std::vector<Pairs> of_step(kSteps);
+    InParallel(kSteps, [&](size_t seed) {
       const steps::RisingMachines rising(seed, rise, is_lossy);
-      AddChain(rising.step, rising.machines, &pairs);
-    }
+      AddChain(rising.step, rising.machines, &of_step[seed]);
+    });
+    Pairs pairs;
+    for (const Pairs& some : of_step) pairs.Add(some);
     pairs.Print(std::string(steps::NameOf(rise)) + (is_lossy ? ", duplex loss" : ""));
   }
 }

@@ -1,6 +1,6 @@
 // Table 5: whether more of anything is ever slower. Pairs of machines of which one has at least as
 // much of everything as the other, on random small steps, and among the cells of table 1. Threads:
-// none of its own.
+// runs on all cores.
 
 #ifndef TIDEMARK_TESTS_BENCH_PLANNER_MORE_H_
 #define TIDEMARK_TESTS_BENCH_PLANNER_MORE_H_

@@ -10,6 +10,7 @@
 #include "core/bounds.h"
 #include "core/planner.h"
 #include "tests/bench/planner/cell.h"
+#include "tests/bench/planner/in_parallel.h"
 #include "tests/bench/planner/progress.h"
 
 namespace tidemark::bench {
@@ -18,7 +19,6 @@ namespace {
 constexpr int kSeeds = 3;
 
 struct World {
-  std::string name;
   const core::Step* step;
   core::Machine machine;
 };
@@ -46,6 +46,24 @@ struct Totals {
   double kept = 0, again = 0, fresh = 0, g10 = 0, replan_ms = 0, worst_kept = 1, worst_again = 1;
   double most_replan_ms = 0;
   int count = 0, g10_count = 0, failed = 0;
+
+  void Add(const Totals& t) {
+    kept += t.kept;
+    again += t.again;
+    fresh += t.fresh;
+    g10 += t.g10;
+    replan_ms += t.replan_ms;
+    worst_kept = std::min(worst_kept, t.worst_kept);
+    worst_again = std::min(worst_again, t.worst_again);
+    most_replan_ms = std::max(most_replan_ms, t.most_replan_ms);
+    count += t.count;
+    g10_count += t.g10_count;
+    failed += t.failed;
+  }
+};
+
+struct Changes {
+  Totals same, noise, half, duplex, both;
 };
 
 void Add(const World& world, const core::Plan& plan, const core::Plan& g10, Totals* totals) {
@@ -98,33 +116,44 @@ core::Machine Slower(core::Machine machine, double out, double in) {
   return machine;
 }
 
+void RunWorlds(const Net& net, const core::Machine& machine, Changes* changes) {
+  const core::Step& step = net.named.step;
+  core::Plan plan, g10;
+  std::string ignored;
+  if (core::MakePlan(step, machine, core::PlanGoal(), &plan) != core::PlanOutcome::kPlanned) return;
+  if (!PlanOf(Policy::kG10, step, machine, &g10, &ignored)) g10.moves.Clear();
+  Add({&step, machine}, plan, g10, &changes->same);
+  core::Machine lossy = machine;  // as measured on eight A100: 24 of 24.8 out, 11 in
+  lossy.out_rate_duplex *= 24 / 24.8;
+  lossy.in_rate_duplex *= 11 / 24.8;
+  Add({&step, Slower(machine, 0.5, 0.5)}, plan, g10, &changes->half);
+  Add({&step, lossy}, plan, g10, &changes->duplex);
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const core::Step noisy = NoisyCopy(step, seed);
+    Add({&noisy, machine}, plan, g10, &changes->noise);
+    Add({&noisy, Slower(lossy, 0.5, 0.5)}, plan, g10, &changes->both);
+  }
+}
+
+Changes RunNet(const Net& net) {
+  Progress(3, net.named.name);
+  Changes changes;
+  for (double rate : {12.0, 25.0}) RunWorlds(net, MachineWith(net.live_peak / 2, rate), &changes);
+  return changes;
+}
+
 }  // namespace
 
 void PrintRobustness(const std::vector<Net>& nets) {
-  Totals same, noise, half, duplex, both;
-  for (const Net& net : nets) {
-    Progress(3, net.named.name);
-    const core::Step& step = net.named.step;
-    for (double rate : {12.0, 25.0}) {
-      const core::Machine machine = MachineWith(net.live_peak / 2, rate);
-      core::Plan plan, g10;
-      std::string ignored;
-      if (core::MakePlan(step, machine, core::PlanGoal(), &plan) != core::PlanOutcome::kPlanned) {
-        continue;
-      }
-      if (!PlanOf(Policy::kG10, step, machine, &g10, &ignored)) g10.moves.Clear();
-      Add({"as planned for", &step, machine}, plan, g10, &same);
-      core::Machine lossy = machine;  // as measured on eight A100: 24 of 24.8 out, 11 in
-      lossy.out_rate_duplex *= 24 / 24.8;
-      lossy.in_rate_duplex *= 11 / 24.8;
-      Add({"rates halved", &step, Slower(machine, 0.5, 0.5)}, plan, g10, &half);
-      Add({"duplex loss", &step, lossy}, plan, g10, &duplex);
-      for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
-        const core::Step noisy = NoisyCopy(step, seed);
-        Add({"durations", &noisy, machine}, plan, g10, &noise);
-        Add({"both", &noisy, Slower(lossy, 0.5, 0.5)}, plan, g10, &both);
-      }
-    }
+  std::vector<Changes> of_net(nets.size());
+  InParallel(nets.size(), [&](size_t i) { of_net[i] = RunNet(nets[i]); });
+  Changes all;
+  for (const Changes& some : of_net) {
+    all.same.Add(some.same);
+    all.noise.Add(some.noise);
+    all.half.Add(some.half);
+    all.duplex.Add(some.duplex);
+    all.both.Add(some.both);
   }
   std::printf(
       "\nTable 3: robustness at 50 %% of the live peak, 12 and 25 GB/s: bound/time in the changed "
@@ -132,13 +161,14 @@ void PrintRobustness(const std::vector<Net>& nets) {
       "fresh: MakePlan() for the new world\n%-34s %5s %9s %9s %9s %9s %9s %9s %9s %9s\n",
       "change", "runs", "kept", "worst", "replan", "worst", "fresh", "replan ms", "at most",
       "G10 kept");
-  PrintTotals("none", same);
-  PrintTotals("durations +-25 % (3 seeds)", noise);
-  PrintTotals("both rates halve", half);
-  PrintTotals("duplex loss: out 0.97, in 0.44", duplex);
-  PrintTotals("all three (3 seeds)", both);
-  const double most = std::max({same.most_replan_ms, noise.most_replan_ms, half.most_replan_ms,
-                                duplex.most_replan_ms, both.most_replan_ms});
+  PrintTotals("none", all.same);
+  PrintTotals("durations +-25 % (3 seeds)", all.noise);
+  PrintTotals("both rates halve", all.half);
+  PrintTotals("duplex loss: out 0.97, in 0.44", all.duplex);
+  PrintTotals("all three (3 seeds)", all.both);
+  const double most =
+      std::max({all.same.most_replan_ms, all.noise.most_replan_ms, all.half.most_replan_ms,
+                all.duplex.most_replan_ms, all.both.most_replan_ms});
   std::printf(
       "\nSummary of table 3 against its target\n  %-7s a replan costs at most 20 ms: %.1f ms at "
       "most\n",

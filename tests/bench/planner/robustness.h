@@ -1,5 +1,5 @@
 // Table 3: plans made for one world and executed in another, and replans for the new one.
-// Threads: none of its own.
+// Threads: runs on all cores.
 
 #ifndef TIDEMARK_TESTS_BENCH_PLANNER_ROBUSTNESS_H_
 #define TIDEMARK_TESTS_BENCH_PLANNER_ROBUSTNESS_H_
