@@ -7,25 +7,16 @@
 #include <vector>
 
 #include "tests/replay/trace.h"
+#include "tests/split_mix.h"
 
 namespace tidemark::replay {
 
-// SplitMix64.
-class Chance {
+class Chance : public SplitMix {
  public:
-  explicit Chance(uint64_t seed) : state_(seed) {}
+  using SplitMix::SplitMix;
 
-  uint64_t Next() {
-    uint64_t z = state_ += UINT64_C(0x9e3779b97f4a7c15);
-    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
-    return z ^ z >> 31;
-  }
   // Of [low, high].
   uint64_t Between(uint64_t low, uint64_t high) { return low + Next() % (high - low + 1); }
-
- private:
-  uint64_t state_;
 };
 
 class TraceBuilder {
