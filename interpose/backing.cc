@@ -93,11 +93,13 @@ bool DeviceMemory::Map(Place place, ChunkIndex first, ChunkIndex count) {
 }
 
 bool DeviceMemory::MapOnHost(ChunkIndex first, ChunkIndex count) {
-  return moves_allowed_ && HostRoom() >= count && EnterSafepoint() &&
-         Map(Place::kHost, first, count);
+  if (!moves_allowed_ || HostRoom() < count || !EnterSafepoint()) return false;
+  if (supply_.reserve(Place::kHost) + supply_.room(Place::kHost) < count) DropCopies(true);
+  return Map(Place::kHost, first, count);
 }
 
 bool DeviceMemory::Unmap(ChunkIndex first, ChunkIndex count) {
+  for (ChunkIndex i = first; i < first + count && early_.count() != 0; ++i) DropCopy(i);
   if (driver_->cuMemUnmap(ChunkAddress(first), count * kChunkBytes) != CUDA_SUCCESS) return false;
   const bool host = table_.state(first) == ChunkState::kHost;
   for (ChunkIndex i = first; i < first + count; ++i) {

@@ -63,6 +63,7 @@ bool DeviceMemory::Init(const kernels::Driver* driver, CUdevice device, Session*
   iteration_.Init();  // without it the least recently used leave
   streams.Init(driver);
   mover_.Init(driver, device);
+  early_.Init(driver, &mover_);
   if (driver->cuMemAddressReserve(&base_, bytes_, kChunkBytes, 0, 0) != CUDA_SUCCESS) {
     bytes_ = 0;
     return false;
@@ -154,6 +155,8 @@ void DeviceMemory::DropContext(CUcontext context) {
   }
   streams.DropContext(context);
   mover_.Forget();
+  early_.Forget();
+  DropCopies(true);
   context_broken_ = false;
   DropBuffersOf(context);
   if (context_count_ == 0) DropEverything();
@@ -175,8 +178,10 @@ void DeviceMemory::DropBuffersOf(CUcontext context) {
   }
 }
 
+// No context is left, and the last one was synchronised: nothing is in flight.
 void DeviceMemory::DropEverything() {
   DropBuffersOf(nullptr);
+  streams.AllIdle();
   arena_.Passed(streams.passed());
   arena_.Release(table_.size());
   arena_.ReleaseHost();
@@ -185,6 +190,7 @@ void DeviceMemory::DropEverything() {
 void DeviceMemory::ReleaseForTesting() {
   SynchronizeAll();
   streams.AllIdle();
+  DropCopies(true);
   DropEverything();
   supply_.Trim(Place::kDevice, 0);
   supply_.Trim(Place::kHost, 0);
@@ -203,6 +209,7 @@ void DeviceMemory::SetPeer(DeviceMemory* other, bool enabled) {
     peers_[at] = peers_[--peer_count_];
   } else if (peer_count_ < kDevices) {
     peers_[peer_count_++] = other;
+    DropCopies(true);  // peers' work passes other gates
     for (ChunkIndex i = 0; i < table_.high_water(); ++i) {
       if (table_.state(i) != ChunkState::kUnmapped) SetAccess(i, 1);
     }

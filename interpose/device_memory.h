@@ -15,6 +15,7 @@
 #include "core/arena.h"
 #include "core/iteration.h"
 #include "interpose/chunk_supply.h"
+#include "interpose/early_copies.h"
 #include "interpose/futex.h"
 #include "interpose/mover.h"
 #include "interpose/plan_follower.h"
@@ -28,6 +29,8 @@ struct MoveCounters {
   uint64_t moved_out = 0;  // chunks
   uint64_t moved_in = 0;
   uint64_t evicted = 0;
+  uint64_t copied_ahead = 0;  // while the job computed, before they were to leave
+  uint64_t left_free = 0;     // of those, that left without another copy
   uint64_t prefetched = 0;
   uint64_t returned = 0;
   uint64_t host_mapped_accesses = 0;
@@ -104,6 +107,7 @@ class DeviceMemory {
   void Touch(core::Block* block, core::LaunchNumber launch) {
     block->last_use = launch;
     iteration_.Touch(NameOf(block));
+    if (follower_.enabled()) NoteLeaving(block);
   }
   void EndLaunch() { iteration_.End(); }
   bool anything_on_host() const { return table_.host_chunks() != 0; }
@@ -120,7 +124,21 @@ class DeviceMemory {
   void FollowPolicy() {
     if (session_->PolicySequence() != policy_seen_ || shrink_pending_) FollowPolicySlow();
   }
-  void Pin(core::Block* block, core::PinReason reason) { arena_.Pin(block, reason); }
+  void Pin(core::Block* block, core::PinReason reason) {
+    arena_.Pin(block, reason);
+    ShieldCopies(block, nullptr);
+  }
+
+  // ---- Copies ahead of leaving (ahead.cc).
+  // Before a launch passes the gate: copies what former ones were the last to use.
+  void StartCopies() {
+    if (due_count_ != 0 && inside.Empty()) StartCopiesSlow();
+  }
+  // Work on `stream` (null: one that is not known) is about to touch the block, or any memory.
+  void ShieldCopies(const core::Block* block, const StreamRecord* stream);
+  void ShieldAllCopies(const StreamRecord* stream) {
+    if (early_.count() != 0) early_.TouchAny(stream == nullptr ? nullptr : &stream->handle);
+  }
 
   // ---- What the job itself says (hints.cc).
   // False, and nothing changed: a chunk of it has no such pin.
@@ -152,6 +170,7 @@ class DeviceMemory {
   bool graphs_allocate = false;  // a graph of the job has allocations among its nodes
   // Lets a plan order what leaves and comes back.
   void EnablePlanner() { follower_.Enable(); }
+  void FinishPlanForTesting() { follower_.FinishForTesting(); }
   bool uses_own_pool = false;  // the job's own pool serves its stream-ordered memory
   const MoveCounters& move_counters() const { return counters_; }
   // Gives everything back, addresses included; the object is unusable afterwards.
@@ -178,12 +197,24 @@ class DeviceMemory {
   core::ChunkIndex MakeSpare(core::ChunkIndex count);
   void Stock(Place place, uint64_t count);
   bool FitsAtAll(uint64_t missing) const;
-  uint64_t HostRoom() const { return supply_.reserve(Place::kHost) + supply_.room(Place::kHost); }
+  uint64_t HostRoom() const {
+    return supply_.reserve(Place::kHost) + supply_.room(Place::kHost) + early_.count();
+  }
   bool TakeDeviceChunk(uint32_t more, Chunk* chunk);
   CUresult MapChunk(core::ChunkIndex index, const Chunk& chunk);
   CUdeviceptr ChunkAddress(core::ChunkIndex index) const {
     return base_ + core::Bytes{index} * core::kChunkBytes;
   }
+
+  void NoteLeaving(const core::Block* block);
+  void StartCopiesSlow();
+  bool MayCopyAhead() const;
+  bool IsIdle(core::ChunkIndex chunk) const;
+  void CopyAhead(core::ChunkIndex chunk);
+  void JudgeCopies();
+  void SettleCopies();
+  void DropCopies(bool all);
+  void DropCopy(core::ChunkIndex chunk);
 
   bool CanReturn(core::LaunchNumber launch);
   // One chunk on its way to the other side.
@@ -193,7 +224,9 @@ class DeviceMemory {
     Place to;
     ChunkHash hash;
     bool done;
+    bool copied;
   };
+  bool TakeHostChunk(uint64_t more, Shift* shift);
   static constexpr uint32_t kMostMoves = 1024;  // in one safepoint
 
   static core::BufferName NameOf(const core::Block* block) {
@@ -255,6 +288,13 @@ class DeviceMemory {
   core::LaunchNumber looked_ahead_ = 0;  // LookAhead() was done at this launch
   ChunkSupply supply_;
   Mover mover_;
+  EarlyCopies early_;
+  static constexpr uint32_t kMostDue = 1024;
+  core::ChunkIndex due_[kMostDue];  // ring: chunks that a plan wants away, by their last use
+  uint32_t due_first_ = 0;
+  uint32_t due_count_ = 0;
+  uint32_t ahead_ = 16;        // copies that may run ahead at present
+  uint64_t host_lacking_ = 0;  // host chunks that copies ahead wanted and that were not there
   CUcontext contexts_[kContexts] = {};
   int context_count_ = 0;
   DeviceMemory* peers_[kDevices] = {};

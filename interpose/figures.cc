@@ -105,7 +105,7 @@ bool DeviceMemory::Validate() const {
     if (backing_[i].valid != (table_.state(i) != ChunkState::kUnmapped)) return false;
   }
   const uint64_t device = table_.device_chunks() + supply_.reserve(Place::kDevice);
-  const uint64_t host = table_.host_chunks() + supply_.reserve(Place::kHost);
+  const uint64_t host = table_.host_chunks() + supply_.reserve(Place::kHost) + early_.count();
   return device == supply_.held(Place::kDevice) && host == supply_.held(Place::kHost);
 }
 

@@ -61,6 +61,7 @@ class DrainCounter {
  public:
   void Enter() { count_.fetch_add(1, std::memory_order_acquire); }
   void Leave();
+  bool Empty() const { return count_.load(std::memory_order_acquire) == 0; }
   // Waits until nobody is inside. False: `timeout_ns` passed first.
   bool WaitForNone(int64_t timeout_ns);
 

@@ -21,6 +21,7 @@ struct Touched {
   CUdeviceptr address[kMost];
   int count = 0;
   uint32_t devices = 0;
+  bool graph = false;  // and whatever a graph was captured with
 
   void Add(ProcessMemory* process, CUdeviceptr value) {
     for (int i = 0; i < process->device_count; ++i) {
@@ -97,6 +98,7 @@ class DeviceGate {
   bool Note(core::Block* block) {
     if (block->last_use == launch_) return false;
     memory_->Touch(block, launch_);
+    memory_->ShieldCopies(block, stream_);
     if (memory_->streams.capturing()) {
       // What a graph was captured with must stay where it is for every replay.
       if (stream_ == nullptr || stream_->capturing || InCapture()) {
@@ -153,8 +155,10 @@ Pass Enter(ProcessMemory* process, CUstream stream, const Touched& touched, uint
   for (uint32_t left = pass.devices; left != 0; left &= left - 1) {
     DeviceMemory* memory = process->devices[__builtin_ctz(left)];
     memory->FollowPolicy();
+    memory->StartCopies();
     const StreamRecord* stream_record = memory == home ? pass.stream : nullptr;
     const uint64_t number = stream_record != nullptr ? stream_record->number : 0;
+    if (touched.graph) memory->ShieldAllCopies(stream_record);
     DeviceGate gate(memory, stream_record, what ^ number << 48);
     for (int i = 0; i < touched.count; ++i) gate.Touch(touched.address[i]);
     gate.Finish();
@@ -212,7 +216,9 @@ GatePass::GatePass(const Guard& guard, CUstream stream, CUfunction function, voi
 GatePass::GatePass(const Guard& guard, CUstream stream, CUgraphExec graph) {
   ProcessMemory* process = GetProcessMemory();
   if (process == nullptr || !guard.entered()) return;
-  const Pass pass = Enter(process, stream, Touched(), reinterpret_cast<uint64_t>(graph));
+  Touched touched;
+  touched.graph = true;
+  const Pass pass = Enter(process, stream, touched, reinterpret_cast<uint64_t>(graph));
   graph_ = true;
   devices_ = pass.devices;
   stream_ = pass.stream;

@@ -17,7 +17,7 @@ void* HostMemory(const kernels::Driver& driver, size_t bytes) {
 
 }  // namespace
 
-bool Mover::Prepare() {
+bool Mover::PrepareStreams() {
   if (staging_ == 0 && driver_->cuMemAddressReserve(&staging_, kBatch * core::kChunkBytes,
                                                     core::kChunkBytes, 0, 0) != CUDA_SUCCESS) {
     staging_ = 0;
@@ -42,7 +42,7 @@ bool Mover::Prepare() {
     read_back_ = static_cast<char*>(HostMemory(*driver_, 2 * core::kChunkBytes));
     if (read_back_ == nullptr) return false;
   }
-  return PrepareEvents() && PrepareResults();
+  return true;
 }
 
 bool Mover::PrepareEvents() {
@@ -115,20 +115,24 @@ bool Mover::Hash(CUdeviceptr data, const uint64_t* result, CUstream stream) {
   const auto offset = reinterpret_cast<uintptr_t>(result) - reinterpret_cast<uintptr_t>(results_);
   const CUdeviceptr base =
       device_results_ != 0 ? device_results_ : reinterpret_cast<CUdeviceptr>(results_);
+  return HashInto(data, base + offset, stream);
+}
+
+bool Mover::HashInto(CUdeviceptr data, CUdeviceptr result, CUstream stream) {
   const kernels::HashRange range{data, core::kChunkBytes, 0};
-  return kernels::LaunchHash(*driver_, hash_, range, base + offset, stream) == CUDA_SUCCESS;
+  return kernels::LaunchHash(*driver_, hash_, range, result, stream) == CUDA_SUCCESS;
 }
 
 bool Mover::SubmitOne(const Transfer& transfer, int slot) {
-  const CUstream stream = StreamTo(transfer.to);
+  const CUstream on = stream(transfer.to);
   const bool out = transfer.to == Place::kHost;
   const bool full = InFull(transfer.to);
   const bool source = out || full || !transfer.hash.known;
   const bool copy = !out || full;
-  return (!source || Hash(transfer.source, &results_[slot].source, stream)) &&
-         driver_->cuMemcpyDtoDAsync(CopyOf(transfer, slot), transfer.source, core::kChunkBytes,
-                                    stream) == CUDA_SUCCESS &&
-         (!copy || Hash(CopyOf(transfer, slot), &results_[slot].copy, stream));
+  return (!source || Hash(transfer.source, &results_[slot].source, on)) &&
+         (transfer.copied || driver_->cuMemcpyDtoDAsync(CopyOf(transfer, slot), transfer.source,
+                                                        core::kChunkBytes, on) == CUDA_SUCCESS) &&
+         (!copy || Hash(CopyOf(transfer, slot), &results_[slot].copy, on));
 }
 
 // Both directions take turns, for both are at work at once.
@@ -159,11 +163,11 @@ int Mover::Submit(const Transfer* list, const Group* groups, int count) {
 }
 
 bool Mover::SubmitGroup(const Transfer* list, const Group& group, CUevent event) {
-  const CUstream stream = StreamTo(list[group.first].to);
+  const CUstream on = stream(list[group.first].to);
   for (int i = group.first; i < group.first + group.count; ++i) {
     if (!SubmitOne(list[i], i)) return false;
   }
-  return Collect(group, stream) && driver_->cuEventRecord(event, stream) == CUDA_SUCCESS;
+  return Collect(group, on) && driver_->cuEventRecord(event, on) == CUDA_SUCCESS;
 }
 
 bool Mover::Collect(const Group& group, CUstream stream) {
@@ -196,6 +200,7 @@ bool Mover::IsProven(Transfer* transfer, int slot) {
   const Results result = results_[slot];
   const bool full = InFull(transfer->to);
   if (transfer->to == Place::kHost) {
+    if (transfer->copied && result.source != transfer->hash.value) return false;
     transfer->hash = {result.source, true};
     return !full || result.source == result.copy;
   }
@@ -233,7 +238,7 @@ void Mover::Copy(Transfer* list, int count, const Arrival& arrival) {
     if (list[i].done) {
       ++proven_[static_cast<int>(list[i].to)];
       arrival.arrived(arrival.owner, i, 1);
-    } else {
+    } else if (!list[i].copied) {
       ++mismatches_;
     }
   }

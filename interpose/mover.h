@@ -34,6 +34,7 @@ struct Transfer {
   Place to = Place::kHost;
   ChunkHash hash;  // to the device: as it left, if known; to the host: set by Copy
   bool done = false;
+  bool copied = false;  // to the host: `target` holds the bytes if their hash is still `hash`
 };
 
 // Called when [first, first + count) of a list have arrived, or have failed; `done` says which.
@@ -56,6 +57,12 @@ class Mover {
   // transfer that was not even tried it says nothing. When it returns nothing is in flight or
   // mapped.
   void Copy(Transfer* list, int count, const Arrival& arrival);
+  // For copies ahead (early_copies.h): streams and the hash kernel, in the current context. False:
+  // not possible.
+  bool PrepareToHash() { return PrepareStreams() && hash_.function != nullptr; }
+  // Adds the hash of the chunk at `data` to the word at `result`.
+  bool HashInto(CUdeviceptr data, CUdeviceptr result, CUstream stream);
+  CUstream stream(Place to) const { return streams_[static_cast<int>(to)]; }
   // Copies that turned out different, ever.
   uint64_t mismatches() const { return mismatches_; }
   // The context dies: what it holds dies with it.
@@ -71,7 +78,8 @@ class Mover {
     int first;
     int count;
   };
-  bool Prepare();
+  bool Prepare() { return PrepareStreams() && PrepareEvents() && PrepareResults(); }
+  bool PrepareStreams();
   bool PrepareEvents();
   bool PrepareResults();
   bool MapStaging(const Transfer& transfer, int slot);
@@ -88,7 +96,6 @@ class Mover {
   bool EqualByReadBack(CUdeviceptr a, CUdeviceptr b);
   bool SourceHash(const Transfer& transfer, int slot, uint64_t* hash);
   bool InFull(Place to) const { return proven_[static_cast<int>(to)] < kProven; }
-  CUstream StreamTo(Place to) const { return streams_[static_cast<int>(to)]; }
   // Where the copy of a transfer goes.
   CUdeviceptr CopyOf(const Transfer& transfer, int slot) const {
     return transfer.target.side != 0 ? transfer.target.side : Staging(slot);

@@ -89,6 +89,19 @@ void PlanFollower::FinishForTesting() {
   TakeOver();
 }
 
+bool PlanFollower::LeavesWithin(const core::Iteration& iteration, const core::BufferName& buffer,
+                                core::LaunchNumber launches) const {
+  const uint64_t key = iteration.KeyOf(buffer);
+  const Away* away = std::lower_bound(aways_.begin(), aways_.end(), key,
+                                      [](const Away& a, uint64_t k) { return a.key < k; });
+  const auto op = static_cast<core::OpIndex>((iteration.now() - first_launch_) % period_);
+  for (; away != aways_.end() && away->key == key; ++away) {
+    const core::OpIndex in = (away->release + period_ - op) % period_;
+    if ((in == 0 ? period_ : in) <= launches) return true;
+  }
+  return false;
+}
+
 PlanAdvice PlanFollower::Advice(const core::Iteration& iteration,
                                 const core::BufferName& buffer) const {
   PlanAdvice advice;

@@ -1,6 +1,7 @@
 // The planner inside the job, behind TIDEMARK_PLANNER: hands the learned iteration to a thread that
-// plans, and answers from the finished plan whether a buffer should be away now. Advice for the
-// order of eviction and return (residency.cc); what the plan did not foresee happens on demand.
+// plans, and answers from the finished plan whether a buffer should be away now, or will be. Advice
+// for the order of eviction and return (residency.cc) and for copies ahead (ahead.cc); what the
+// plan did not foresee happens on demand.
 //
 // Not here: the planning (core/planner.h). Threads: the device's lock is held, except in the
 // planning thread, which touches one Task and nothing else.
@@ -35,6 +36,9 @@ class PlanFollower {
     return period_ != 0 && period_ == iteration.period();
   }
   PlanAdvice Advice(const core::Iteration& iteration, const core::BufferName& buffer) const;
+  // Whether the plan wants a part of `buffer` away before `launches` more have begun.
+  bool LeavesWithin(const core::Iteration& iteration, const core::BufferName& buffer,
+                    core::LaunchNumber launches) const;
   // Waits for the thread and takes its plan over.
   void FinishForTesting();
 

@@ -29,6 +29,7 @@ Safepoint::Safepoint(DeviceMemory* memory) : memory_(memory), started_ns_(NowNs(
   for (int i = 0; i < memory_->peer_count_; ++i) {
     if (memory_->peers_[i]->SynchronizeAll() != CUDA_SUCCESS) return;
   }
+  memory_->JudgeCopies();
   if (memory_->SynchronizeAll() != CUDA_SUCCESS) return;
   memory_->streams.AllIdle();
   memory_->arena_.Passed(memory_->streams.passed());
@@ -103,6 +104,7 @@ void DeviceMemory::Foresee(const Block* block, ChunkIndex chunk, const core::Nex
   const bool host = table_.state(chunk) == ChunkState::kHost;
   if (next.is_end && host) return;
   LaunchNumber in = next.launches;
+  if (early_.Fresh(chunk)) in = core::Iteration::kNever - 1;
   if (advice.away) {
     const Bytes begin = block->offset + advice.offset;
     const Bytes at = Bytes{chunk} * kChunkBytes;
@@ -166,6 +168,7 @@ uint64_t DeviceMemory::EvictAhead(uint64_t missing) {
 uint64_t DeviceMemory::Exchange(const ChunkIndex* wanted, uint32_t count, uint64_t room,
                                 LaunchNumber before, bool evict) {
   if (!moves_allowed_) return 0;
+  SettleCopies();
   LookAhead();
   // What waits in the allocator's caches is no victim: its chunks may go back to the supply below.
   arena_.allocator().FoldCache();
@@ -181,15 +184,16 @@ uint64_t DeviceMemory::Exchange(const ChunkIndex* wanted, uint32_t count, uint64
     while (batch < Mover::kBatch / 2 && next_wanted < count &&
            TakeDeviceChunk(count - next_wanted - 1, &list[batch].fresh)) {
       const ChunkIndex index = wanted[next_wanted++];
-      list[batch] = {index, list[batch].fresh, Place::kDevice, hashes_[index], false};
+      list[batch] = {index, list[batch].fresh, Place::kDevice, hashes_[index], false, false};
       ++batch;
     }
     const uint64_t lacking = count - next_wanted;
     const uint64_t reserve = supply_.reserve(Place::kDevice);
     uint64_t leave = room + (lacking > reserve ? lacking - reserve : 0);
     for (; leave != 0 && batch < Mover::kBatch && next_victim < victim_count; --leave) {
-      if (!supply_.Take(Place::kHost, leave - 1, &list[batch].fresh)) break;
-      list[batch] = {victims[next_victim++], list[batch].fresh, Place::kHost, ChunkHash(), false};
+      list[batch] = {victims[next_victim], Chunk(), Place::kHost, ChunkHash(), false, false};
+      if (!TakeHostChunk(leave - 1, &list[batch])) break;
+      ++next_victim;
       ++batch;
     }
     if (batch == 0 || MoveAll(list, batch) == 0) break;
@@ -228,7 +232,12 @@ uint64_t DeviceMemory::MoveAll(Shift* list, int count) {
   });
   for (int i = 0; i < count; ++i) {
     supply_.GiveSide(&list[i].fresh);
-    transfers[i] = {ChunkAddress(list[i].index), list[i].fresh, list[i].to, list[i].hash, false};
+    transfers[i] = {ChunkAddress(list[i].index),
+                    list[i].fresh,
+                    list[i].to,
+                    list[i].hash,
+                    false,
+                    list[i].copied};
   }
   Moving moving{this, list, transfers};
   mover_.Copy(transfers, count, {&moving, &Arrived});
@@ -286,7 +295,11 @@ void DeviceMemory::SwapRun(Shift* run, int count) {
     hashes_[run[i].index] = out ? run[i].hash : ChunkHash();
     table_.SetState(run[i].index, out ? ChunkState::kHost : ChunkState::kDevice);
     supply_.Put(out ? Place::kDevice : Place::kHost, former);
-    ++(out ? counters_.moved_out : counters_.moved_in);
+    if (run[i].copied) {
+      ++counters_.left_free;
+    } else {
+      ++(out ? counters_.moved_out : counters_.moved_in);
+    }
     if (out) ++counters_.evicted;
   }
 }
@@ -337,8 +350,7 @@ bool DeviceMemory::CanReturn(LaunchNumber launch) {
     if (table_.state(i) == ChunkState::kDevice && table_.live(i) == 0) return true;
   }
   LookAhead();
-  const bool host = supply_.reserve(Place::kHost) != 0 || supply_.HasRoom(Place::kHost);
-  return host && table_.Victim(launch) != table_.size();
+  return HostRoom() != 0 && table_.Victim(launch) != table_.size();
 }
 
 bool DeviceMemory::MakeRoom(Bytes bytes) {
@@ -397,7 +409,9 @@ void DeviceMemory::FollowPolicySlow() {
     if (!ReadBudgets(&page)) return;
     shrink_pending_ = supply_.ShrinkToBudget(Place::kDevice) != 0;
     // Above a smaller host budget: what the device has room for comes back.
-    const uint64_t above = supply_.ShrinkToBudget(Place::kHost);
+    uint64_t above = supply_.ShrinkToBudget(Place::kHost);
+    if (above != 0) DropCopies(true);
+    above = supply_.ShrinkToBudget(Place::kHost);
     if (above != 0) Prefetch(above);
     // A new daemon counts from zero.
     if (page.evict_request_bytes < evict_seen_) evict_seen_ = page.evict_request_bytes;

@@ -187,6 +187,27 @@ bool StreamBook::Require(core::FenceId fence) {
   return true;
 }
 
+// No epoch is closed for it: nobody will ask for these events again.
+bool StreamBook::Follow(CUstream follower) {
+  if (captures_ != 0 || overflow_) return false;
+  for (uint32_t i = 0; i < pending_count_; ++i) {
+    const CUevent event = pending_[(pending_first_ + i) % kPending].event;
+    if (driver_->cuStreamWaitEvent(follower, event, 0) != CUDA_SUCCESS) return false;
+  }
+  for (uint32_t i = 0; i < record_count_; ++i) {
+    const StreamRecord& record = records_[i];
+    if (!record.used || record.busy.load(std::memory_order_acquire) == 0) continue;
+    const ContextScope scope(*driver_, record.context);
+    CUevent event = scope.ok() ? TakeEvent() : nullptr;
+    if (event == nullptr) return false;
+    const bool good = driver_->cuEventRecord(event, record.handle) == CUDA_SUCCESS &&
+                      driver_->cuStreamWaitEvent(follower, event, 0) == CUDA_SUCCESS;
+    PutEvent(event);
+    if (!good) return false;
+  }
+  return true;
+}
+
 bool StreamBook::Synchronize(core::FenceId fence) {
   if (fence <= passed_) return true;
   if (captures_ != 0) return false;

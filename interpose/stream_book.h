@@ -60,6 +60,8 @@ class StreamBook {
   bool BeforeWork(StreamRecord* record) {
     return record->waited >= required_ || record->capturing || Wait(record);
   }
+  // Lets `follower` wait for all work that streams have got so far. False: not possible now.
+  bool Follow(CUstream follower);
   // Host waits until `fence` passed. False: not possible now.
   bool Synchronize(core::FenceId fence);
   // Every stream is known to be idle: all fences have passed.

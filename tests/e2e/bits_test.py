@@ -48,6 +48,17 @@ class WithoutDaemon(StackCase):
                 result = self.preload(TIDEMARK_BUDGET=budget_of(share), TIDEMARK_SOCKET="")
                 self.assert_same_bits(result)
 
+    def test_copies_ahead_of_a_plan_change_no_bit_in_any_order(self):
+        flags = ("--width", "96", "--context", "64", "--batch", "8", "--layers", "2", "--steps", "5")
+        library = self.stack.build / "lib" / "libtidemark_preload.so"
+        for seed in (1, 2):
+            with self.subTest(seed=seed):
+                spec = f"order=adversarial,race=1,seed={seed},directory={self.stack.directory}/p{seed}"
+                result = self.stack.run_job(tiny(self.stack, *flags), bare=True, spec=spec, LD_PRELOAD=library,
+                                            TIDEMARK_BUDGET="8MiB", TIDEMARK_SOCKET="", TIDEMARK_PLANNER="1")
+                self.assert_same_bits(result, *flags)
+                self.assertEqual(result.report.get("races"), "0", "the report does not speak of races")
+
     def test_daemon_that_is_not_there_does_not_matter(self):
         result = self.preload(TIDEMARK_BUDGET=budget_of(40),
                               TIDEMARK_SOCKET=self.stack.directory / "nobody.sock")

@@ -9,7 +9,10 @@ tidemark_test(interpose_device_memory_adversarial_test SOURCES device_memory_tes
               # The faults one by one are run in the other order only: they take their time.
               ENVIRONMENT "${_path}" "GTEST_FILTER=-*AnyDriverCall*"
                           "SIMGPU=memory=64MiB,order=adversarial,seed=3,race=1,${_simgpu}.2")
-foreach(_test interpose_device_memory_test interpose_device_memory_adversarial_test)
+tidemark_test(interpose_ahead_test SOURCES ahead_test.cc LINK tidemark_memory LABELS interpose
+              ENVIRONMENT "${_path}" "SIMGPU=memory=128MiB,${_simgpu}.4")
+foreach(_test interpose_device_memory_test interpose_device_memory_adversarial_test
+              interpose_ahead_test)
   add_dependencies(${_test} simgpu_driver)
 endforeach()
 tidemark_test(interpose_session_test SOURCES session_test.cc LINK tidemark_memory LABELS interpose
