@@ -98,7 +98,8 @@ bool PlainModel::FindHole(Bytes size, Bytes alignment, Bytes* offset) const {
 // Candidates begin where a free run or a hole of it begins, or end where one ends.
 PlainModel::Place PlainModel::FindExtension(Bytes size, Bytes alignment) const {
   Place best = {kNowhere, 0, 0};
-  for (const auto& [begin, run] : free_.by_offset()) {
+  for (const auto& [offset, run] : free_.by_offset()) {
+    const Bytes begin = offset;  // clang captures no structured binding
     const Bytes end = begin + run;
     const auto consider = [&](Bytes from, Bytes until) {
       from = RoundUp(from, alignment);
