@@ -173,7 +173,7 @@ tm_wire_header ReplyHeader(tm_wire_type type, size_t size, const tm_wire_header&
 
 void SetReason(char (&field)[TM_WIRE_REASON_BYTES], absl::string_view reason) {
   const size_t length = std::min(reason.size(), sizeof(field) - 1);
-  std::memcpy(field, reason.data(), length);
+  reason.copy(field, length);  // unlike memcpy, takes an empty view without an address
   field[length] = 0;
 }
 
