@@ -46,7 +46,9 @@ class SteadyState(StackCase):
                 trips.append(self.stack.metric("tidemark_job_daemon_round_trips_total", job="steady"))
         result = self.stack.finish_job(job)
         self.assertEqual(result.returncode, 0, result.stderr)
-        steady = [t for t in trips[5:] if t is not None]
+        # Until the job has run for a while, what it found out about its iteration, and free chunks given
+        # up after seconds, can still make it ask for the last few chunks of its budget.
+        steady = [t for t in trips[8:] if t is not None]
         self.assertTrue(steady, "the job was never seen in its steady state")
         self.assertEqual(steady[0], steady[-1], trips)
 
