@@ -39,6 +39,7 @@ const Flag* Find(const std::vector<Flag>& flags, const std::string& name) {
 
 absl::Status Unknown(const Verb& verb, const std::vector<Flag>& flags, const std::string& name) {
   std::vector<std::string> names;
+  names.reserve(flags.size());
   for (const Flag& flag : flags) names.push_back(flag.name);
   const std::string closest = Closest(name, names);
   return absl::InvalidArgumentError(absl::StrCat(

@@ -19,7 +19,7 @@ namespace {
 std::string FirstThatAnswers(const char* name, int type) {
   const proto::SocketFolders folders(geteuid(), std::getenv("XDG_RUNTIME_DIR"));
   for (int i = 0; i < folders.size(); ++i) {
-    const std::string path = absl::StrCat(folders[i], name);
+    std::string path = absl::StrCat(folders[i], name);
     const Door door = Knock(path, type);
     if (door == Door::kOpen || door == Door::kBarred) return path;
   }

@@ -116,6 +116,7 @@ std::string Prepare(const Invocation& call) {
 
 [[noreturn]] void Execute(const std::vector<std::string>& command) {
   std::vector<char*> words;
+  words.reserve(command.size() + 1);
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
   execvp(words[0], words.data());
