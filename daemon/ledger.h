@@ -33,6 +33,7 @@ inline constexpr JobId kNobody = 0;
 struct Slot {
   uint32_t device = 0;
   tm_wire_place place = TM_WIRE_DEVICE;
+  // NOLINTNEXTLINE(modernize-use-nullptr): the 0 that clang-tidy 14 sees is not in the source.
   friend auto operator<=>(const Slot&, const Slot&) = default;
 };
 

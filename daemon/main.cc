@@ -168,7 +168,7 @@ absl::Status MakeSocketFolders(const Config& config) {
   std::vector<std::string> paths = {config.socket};
   const std::string& admin = config.admin.listen;
   if (admin.rfind("unix:", 0) == 0) paths.push_back(admin.substr(5));
-  if (admin.rfind("/", 0) == 0) paths.push_back(admin);
+  if (admin.rfind('/', 0) == 0) paths.push_back(admin);
   for (const std::string& path : paths) {
     const std::string folder = FolderOf(path);
     if (folder.empty()) continue;

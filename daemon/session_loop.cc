@@ -155,7 +155,8 @@ void SessionLoop::Admit(UniqueFd fd) {
 // Out of descriptors: without this the waiting connection would keep the loop spinning.
 void SessionLoop::TurnAway() {
   spare_.Reset();
-  UniqueFd(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  UniqueFd refused(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  refused.Reset();  // before its number is taken again
   spare_ = UniqueFd(open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
 

@@ -106,6 +106,7 @@ absl::Status ReadText(absl::string_view text, std::string* field) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-function-size): a flat table.
 const std::vector<Setting>& Settings() {
   static const auto* const table = new std::vector<Setting>{
       {"socket", false,
