@@ -237,12 +237,7 @@ void Arena::ReleaseHost() {
   holes_on_host_ = false;
   if (table_.host_chunks() == 0) return;
   allocator_.FoldCache();
-  ChunkIndex below = table_.high_water();
-  Range range;
-  while (NextFree(below, below, {ChunkState::kHost, {}, true}, &range)) {
-    below = range.first;
-    UnmapRange(range);
-  }
+  UnmapFree(table_.high_water(), {ChunkState::kHost, {}, true});
   // Later, when their fences have passed.
   for (ChunkIndex i = 0; i < table_.high_water() && !holes_on_host_; ++i) {
     holes_on_host_ = table_.state(i) == ChunkState::kHost && table_.live(i) == 0;

@@ -7,20 +7,10 @@ namespace tidemark::interpose {
 bool EarlyCopies::Prepare(core::ChunkIndex chunks) {
   if (!mover_->PrepareToHash()) return false;
   if (!entries_.Resize(kMost) || !of_chunk_.Resize(chunks)) return false;
-  for (CUevent& event : events_) {
-    if (event == nullptr &&
-        driver_->cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) {
-      event = nullptr;
-      return false;
-    }
-  }
+  if (!CreateEvents(*driver_, events_, kEvents)) return false;
   if (results_ == nullptr) {
-    void* memory = nullptr;
-    if (driver_->cuMemHostAlloc(&memory, kMost * sizeof(uint64_t), CU_MEMHOSTALLOC_PORTABLE) !=
-        CUDA_SUCCESS) {
-      return false;
-    }
-    results_ = static_cast<uint64_t*>(memory);
+    results_ = static_cast<uint64_t*>(HostMemory(*driver_, kMost * sizeof(uint64_t)));
+    if (results_ == nullptr) return false;
   }
   if (device_results_ != 0) return true;
   if (driver_->cuMemAlloc(&device_results_, kMost * sizeof(uint64_t)) != CUDA_SUCCESS) {
@@ -75,17 +65,15 @@ void EarlyCopies::Touch(core::ChunkIndex chunk, const CUstream* stream) {
   Entry* entry = Find(chunk);
   if (entry == nullptr) return;
   entry->stale = true;
-  if (!InFlight(*entry)) return;
-  if (stream == nullptr ||
-      driver_->cuStreamWaitEvent(*stream, EventOf(entry->batch), 0) != CUDA_SUCCESS) {
-    Wait();
-  }
+  if (InFlight(*entry)) LetWait(stream, entry->batch);
 }
 
 void EarlyCopies::TouchAny(const CUstream* stream) {
-  if (!InFlight()) return;
-  if (stream == nullptr ||
-      driver_->cuStreamWaitEvent(*stream, EventOf(batch_ - 1), 0) != CUDA_SUCCESS) {
+  if (InFlight()) LetWait(stream, batch_ - 1);
+}
+
+void EarlyCopies::LetWait(const CUstream* stream, uint64_t batch) {
+  if (stream == nullptr || driver_->cuStreamWaitEvent(*stream, EventOf(batch), 0) != CUDA_SUCCESS) {
     Wait();
   }
 }

@@ -81,6 +81,8 @@ class EarlyCopies {
   }
   bool InFlight(const Entry& entry) const { return entry.batch > finished_; }
   CUevent EventOf(uint64_t batch) const { return events_[batch % kEvents]; }
+  // `stream` waits for the batch; without a stream, or if it cannot, the host does for all.
+  void LetWait(const CUstream* stream, uint64_t batch);
   Chunk Release(Entry* entry);
 
   const kernels::Driver* driver_ = nullptr;

@@ -7,7 +7,6 @@
 #include "interpose/log.h"
 
 namespace tidemark::interpose {
-namespace {
 
 void* HostMemory(const kernels::Driver& driver, size_t bytes) {
   void* memory = nullptr;
@@ -15,7 +14,16 @@ void* HostMemory(const kernels::Driver& driver, size_t bytes) {
   return result == CUDA_SUCCESS ? memory : nullptr;
 }
 
-}  // namespace
+bool CreateEvents(const kernels::Driver& driver, CUevent* events, uint32_t count) {
+  for (uint32_t i = 0; i < count; ++i) {
+    if (events[i] != nullptr) continue;
+    if (driver.cuEventCreate(&events[i], CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) {
+      events[i] = nullptr;
+      return false;
+    }
+  }
+  return true;
+}
 
 bool Mover::PrepareStreams() {
   if (staging_ == 0 && driver_->cuMemAddressReserve(&staging_, kBatch * core::kChunkBytes,
@@ -41,17 +49,6 @@ bool Mover::PrepareStreams() {
   if (hash_.function == nullptr && read_back_ == nullptr) {
     read_back_ = static_cast<char*>(HostMemory(*driver_, 2 * core::kChunkBytes));
     if (read_back_ == nullptr) return false;
-  }
-  return true;
-}
-
-bool Mover::PrepareEvents() {
-  for (CUevent& event : events_) {
-    if (event != nullptr) continue;
-    if (driver_->cuEventCreate(&event, CU_EVENT_DISABLE_TIMING) != CUDA_SUCCESS) {
-      event = nullptr;
-      return false;
-    }
   }
   return true;
 }

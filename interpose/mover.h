@@ -37,6 +37,11 @@ struct Transfer {
   bool copied = false;  // to the host: `target` holds the bytes if their hash is still `hash`
 };
 
+// Pinned host memory for results, freed with the context; null: there is none.
+void* HostMemory(const kernels::Driver& driver, size_t bytes);
+// Creates those of the `count` events that are null. False: one stayed null.
+bool CreateEvents(const kernels::Driver& driver, CUevent* events, uint32_t count);
+
 // Called when [first, first + count) of a list have arrived, or have failed; `done` says which.
 struct Arrival {
   void* owner = nullptr;
@@ -78,9 +83,10 @@ class Mover {
     int first;
     int count;
   };
-  bool Prepare() { return PrepareStreams() && PrepareEvents() && PrepareResults(); }
+  bool Prepare() {
+    return PrepareStreams() && CreateEvents(*driver_, events_, kBatch) && PrepareResults();
+  }
   bool PrepareStreams();
-  bool PrepareEvents();
   bool PrepareResults();
   bool MapStaging(const Transfer& transfer, int slot);
   void UnmapStaging(int slot);

@@ -410,8 +410,10 @@ void DeviceMemory::FollowPolicySlow() {
     shrink_pending_ = supply_.ShrinkToBudget(Place::kDevice) != 0;
     // Above a smaller host budget: what the device has room for comes back.
     uint64_t above = supply_.ShrinkToBudget(Place::kHost);
-    if (above != 0) DropCopies(true);
-    above = supply_.ShrinkToBudget(Place::kHost);
+    if (above != 0) {
+      DropCopies(true);
+      above = supply_.ShrinkToBudget(Place::kHost);
+    }
     if (above != 0) Prefetch(above);
     // A new daemon counts from zero.
     if (page.evict_request_bytes < evict_seen_) evict_seen_ = page.evict_request_bytes;

@@ -114,8 +114,7 @@ class Planning {
 
   PlanOutcome Finish() {
     Plan* best = search_.mutable_best();
-    Machine machine = search_.machine();
-    if (!Decide(search_.timeline(), machine, best)) return RefuseMemory(plan_);
+    if (!Decide(search_.timeline(), search_.machine(), best)) return RefuseMemory(plan_);
     best->outcome = PlanOutcome::kPlanned;
     best->reason = "";
     best->smallest_device_budget = search_.timeline().largest_floor();
