@@ -52,7 +52,7 @@ void Arena::AnswerPlan() {
                       plan_.size() <= Bytes{table_.size()} * kChunkBytes - plan_base_;
     fits ? plan_.Accept() : plan_.Refuse();
   }
-  if (plan_.asks()) plan_.Pack(RoomForPlan());
+  while (plan_.asks()) plan_.Pack(RoomForPlan());
 }
 
 // The plan lies above everything that stays. Together they may need as many chunks as the slack

@@ -41,7 +41,7 @@ bool Packing::Start(const Array<Recurring>* requests, uint64_t room) {
   period_ = static_cast<uint32_t>(requests->size());
   order_.Clear();
   for (uint32_t i = 0; i < period_; ++i) {
-    if (At(i).life != 0 && !order_.Append(i)) return false;
+    if (Packs(i) && !order_.Append(i)) return false;
   }
   one_stream_ = std::all_of(order_.begin(), order_.end(), [this](uint32_t i) {
     return At(i).stream != kAnyStream && At(i).stream == At(order_[0]).stream;
@@ -69,7 +69,7 @@ void Packing::FindExtremes() {
   uint64_t least = ~uint64_t{0};
   for (uint32_t i = 0; i < period_; ++i) {
     alive += keys_[i];
-    const uint64_t before = At(i).life == 0 ? alive : alive - At(i).units;
+    const uint64_t before = Packs(i) ? alive - At(i).units : alive;
     if (alive > floor_) floor_ = alive, peak_at_ = i;
     if (before < least) least = before, quiet_at_ = i;
   }

@@ -45,9 +45,19 @@ Bytes PlacementPlan::Next(Bytes bytes, StreamId stream) {
   } else if (state_ == State::kFollowing && !in_step_) {
     Suspend();
   }
-  if (state_ != State::kFollowing) return kNowhere;
-  const uint32_t place = plan_[asked_].place;
-  return place == Recurring::kNowhere ? kNowhere : Bytes{place} * kBlockBytes;
+  return state_ == State::kFollowing ? PlaceOf(asked_) : kNowhere;
+}
+
+Bytes PlacementPlan::PlaceOf(uint32_t phase) {
+  const Recurring& planned = plan_[phase];
+  if (planned.life <= plan_.size()) {
+    return planned.place == Recurring::kNowhere ? kNowhere : Bytes{planned.place} * kBlockBytes;
+  }
+  const uint32_t turn = turns_.Take(planned.place, number(), [this](RequestNumber holder) {
+    const Entry& entry = log_[holder % kLog];
+    return entry.number != holder || entry.life != 0;
+  });
+  return turn == Recurring::kNowhere ? kNowhere : (packing_.top() + turn) * kBlockBytes;
 }
 
 void PlacementPlan::Log(Bytes bytes, StreamId stream) {
@@ -93,22 +103,29 @@ uint64_t PlacementPlan::QuietPatience(uint32_t period) const {
   return std::max<uint64_t>(8 * uint64_t{period}, kLog / 4);
 }
 
-// Of the last two periods: what was asked for, and the longer of the two lives; all of it twice
-// where a life is longer than a period. False: the log does not reach that far, or it is too much.
+// Of the last two periods: what was asked for, and the longer of the two lives. False: the log does
+// not reach that far, or it is too much.
 bool PlacementPlan::Collect(uint32_t period) {
   if (requests_ - watched_since_ < 2 * uint64_t{period} || period > Packing::kMost) return false;
   period_length_ = period;
   plan_.Clear();
-  bool longer = false;
   const uint64_t first = requests_ - 2 * uint64_t{period} + 1;
   for (uint64_t r = first; r < first + period; ++r) {
     const Entry& entry = At(r);
     const uint32_t life = LifeOf(r, period);
-    longer = longer || life > period;
     if (!plan_.Append({entry.units, entry.stream, life, Recurring::kNowhere})) return false;
   }
-  if (longer && 2 * period > Packing::kMost) return false;
-  for (uint32_t i = 0; longer && i < period; ++i) (void)plan_.Append(plan_[i]);
+  return turns_.Collect(&plan_);
+}
+
+// All of the plan once more, so that nothing takes turns. False: nothing does, or it is too much.
+bool PlacementPlan::MakeForTwo() {
+  const uint32_t period = period_length_;
+  if (turns_.units() == 0 || 2 * period > Packing::kMost) return false;
+  for (Recurring& request : plan_) request.place = Recurring::kNowhere;
+  for (uint32_t i = 0; i < period; ++i) (void)plan_.Append(plan_[i]);
+  begun_at_ = requests_ - phase_;
+  turns_.Clear();
   return true;
 }
 
@@ -138,14 +155,21 @@ Bytes PlacementPlan::Spare() const {
 
 void PlacementPlan::Pack(Bytes room) {
   const Bytes spare = Spare();
-  if (spare > room || !packing_.Start(&plan_, (room - spare) / kBlockBytes)) return Refuse();
-  const uint64_t chunks = packing_.floor() / (kChunkBytes / kBlockBytes);
+  const Bytes apart = spare + turns_.units() * kBlockBytes;
+  const bool starts = apart <= room && packing_.Start(&plan_, (room - apart) / kBlockBytes);
+  if (!starts && MakeForTwo()) return;
+  if (!starts) return Refuse();
+  const uint64_t chunks = (packing_.floor() + turns_.units()) / (kChunkBytes / kBlockBytes);
   if (MovedWithin(plan_.size()) * kPaysWithin < chunks) return Refuse();
   state_ = State::kPacking;
 }
 
 void PlacementPlan::EndPacking() {
-  if (!packing_.found()) return Refuse();
+  if (!packing_.found()) {
+    if (!MakeForTwo()) return Refuse();
+    state_ = State::kAsking;
+    return;
+  }
   packing_.WritePlaces(&plan_);
   cut_ = packing_.quiet_at();
   state_ = State::kReady;
@@ -199,8 +223,8 @@ PlacementPlan::Fate PlacementPlan::FateOf(RequestNumber asked) const {
   if (asked == 0 || !in_step_ || ago >= 2 * period_length_) return Fate::kStays;
   const auto period = static_cast<uint32_t>(plan_.size());
   const Recurring& request = plan_[(PhaseOf(requests_) + 2 * period - ago) % period];
-  if (request.life != 0) return ago < period ? Fate::kIsPlaced : Fate::kStays;
-  return Fate::kIsMadeElsewhere;
+  if (request.life == 0) return Fate::kIsMadeElsewhere;
+  return ago < std::max(period, request.life) ? Fate::kIsPlaced : Fate::kStays;
 }
 
 void PlacementPlan::Refuse() {

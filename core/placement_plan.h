@@ -10,8 +10,9 @@
 //   waiting    for the period to begin
 //   following  each request that comes as it came before gets the place of the plan
 //
-// What lives longer than a period (optimizer state that is made anew in each step) takes turns
-// between two places, in a plan for two periods.
+// What lives longer than a period (optimizer state that is made anew in each step) takes turns in
+// places above those that are packed (turns.h). Where that needs too much, the plan is made for two
+// periods instead.
 //
 // The first request that differs ends following at once; it is taken up again when the period
 // begins again. A place is a proposal: the arena looks whether it is free. So a wrong plan costs
@@ -25,6 +26,7 @@
 #include "core/array.h"
 #include "core/packing.h"
 #include "core/period.h"
+#include "core/turns.h"
 #include "core/units.h"
 
 namespace tidemark::core {
@@ -60,7 +62,7 @@ class PlacementPlan {
   void Refuse();
   bool following() const { return state_ == State::kFollowing; }
   // Bytes from the base that the plan uses.
-  Bytes size() const { return Bytes{packing_.top()} * kBlockBytes; }
+  Bytes size() const { return Bytes{packing_.top() + turns_.units()} * kBlockBytes; }
   // What becomes of the live block of this number in the next periods.
   enum class Fate : uint8_t { kStays, kIsPlaced, kIsMadeElsewhere };
   Fate FateOf(RequestNumber number) const;
@@ -89,6 +91,8 @@ class PlacementPlan {
   void Watch();
   uint64_t QuietPatience(uint32_t period) const;
   bool Collect(uint32_t period);
+  bool MakeForTwo();
+  Bytes PlaceOf(uint32_t phase);
   uint32_t LifeOf(uint64_t request, uint32_t period) const;
   Bytes Spare() const;
   void EndPacking();
@@ -103,6 +107,7 @@ class PlacementPlan {
   Packing packing_;
   Array<Entry> log_;  // ring by request
   Array<Recurring> plan_;
+  Turns turns_;
   uint32_t period_length_ = 0;  // of what is collected; the plan holds one or two of them
   uint64_t requests_ = 0;       // so far; the first is number 1
   uint64_t context_ = 0;        // of the last kContext of them

@@ -53,7 +53,8 @@ class ArenaModel {
   }
 
   // A training step of 40 layers: weights gathered ahead and let go, activations kept for the way
-  // back, temporaries; nothing is left. Sizes depend on `seed` alone, so that the same seed recurs
+  // back, temporaries; then as many `states` as asked for are made anew, each before the old one is
+  // freed, and nothing else is left. Sizes depend on `seed` alone, so that the same seed recurs
   // exactly. Request number `odd` differs, if there is one.
   void Period(uint32_t seed, uint32_t odd) {
     std::mt19937 random(seed);
@@ -76,6 +77,12 @@ class ArenaModel {
       }
     }
     for (const Bytes offset : gathered) End(offset);
+    states_.resize(std::max<size_t>(states_.size(), states), kNone);
+    for (uint32_t i = 0; i < states; ++i) {
+      const Bytes made = Request((1 + random() % 3) * 4 * kMiB + (seed % 2 * 100 * kKiB), 0);
+      End(states_[i]);
+      states_[i] = made;
+    }
   }
 
   // The walk: slow, so not after every step.
@@ -113,6 +120,7 @@ class ArenaModel {
   uint64_t calls() const { return backend_.calls(); }
   void FailCall(uint64_t call) { backend_.FailCall(call); }
   bool faults = true;
+  uint32_t states = 0;  // in each period from now on
 
  private:
   struct Live {
@@ -256,6 +264,7 @@ class ArenaModel {
   std::map<Bytes, Live> live_;
   std::vector<Freed> freed_;
   uint32_t request_ = 0;  // of the period in hand
+  std::vector<Bytes> states_;
   uint32_t odd_ = 0;
   FenceId newest_ = 0;
   FenceId passed_ = 0;

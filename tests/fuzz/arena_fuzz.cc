@@ -14,6 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto capacity = static_cast<ChunkIndex>(recurs ? data[0] * 2 + 100 : data[0] % 64 + 1);
   tidemark::core::ArenaModel model(recurs ? 2048 : 64, capacity,
                                    static_cast<ChunkIndex>(data[1] % 32), {data[3] % 32u});
+  model.states = data[1] / 32 * 5u;
   for (size_t i = 4; recurs && i < size && i < 40; ++i) {
     model.Period(data[3] / 32, data[i] < 128 ? ~uint32_t{0} : data[i] * 3u);
     model.Walk();

@@ -14,7 +14,19 @@ std::vector<bool> LiveAtEnd(const Trace& trace) {
   return live;
 }
 
+// Preexisting blocks that the iteration frees, the last one freed first.
+std::vector<BlockId> FreedLastFirst(const Trace& trace) {
+  std::vector<BlockId> freed;
+  for (size_t i = trace.events.size(); i-- > 0;) {
+    const Event& event = trace.events[i];
+    if (!event.allocate && event.block < trace.preexisting) freed.push_back(event.block);
+  }
+  return freed;
+}
+
 // For each preexisting block of `trace`, the block that stands for it when the iteration is over.
+// Of equal blocks, the last to be freed was replaced by the last to be made, and so on backwards:
+// then each is freed as long after its successor was made as in the recording.
 std::vector<BlockId> Successors(const Trace& trace, const std::vector<bool>& live) {
   std::map<std::pair<Bytes, uint64_t>, std::vector<BlockId>> spare;
   const auto kind = [&](BlockId id) {
@@ -25,10 +37,9 @@ std::vector<BlockId> Successors(const Trace& trace, const std::vector<bool>& liv
     if (live[id]) spare[kind(static_cast<BlockId>(id))].push_back(static_cast<BlockId>(id));
   }
   std::vector<BlockId> successor(trace.preexisting);
-  for (size_t id = 0; id < trace.preexisting; ++id) {
-    successor[id] = static_cast<BlockId>(id);
-    if (live[id]) continue;
-    std::vector<BlockId>& same = spare[kind(static_cast<BlockId>(id))];
+  for (size_t id = 0; id < trace.preexisting; ++id) successor[id] = static_cast<BlockId>(id);
+  for (const BlockId id : FreedLastFirst(trace)) {
+    std::vector<BlockId>& same = spare[kind(id)];
     if (same.empty()) continue;
     successor[id] = same.back();
     same.pop_back();

@@ -59,7 +59,8 @@ std::string Check(const Trace& trace);
 
 // `trace`, which is one iteration, `times` times in a row. What the iteration leaves behind beyond
 // the blocks it found is freed where the next one begins (gradients set to none); a block it found
-// and replaced (freed, and another of the same size left) is replaced again.
+// and replaced (freed, and another of the same size left) is replaced again, in the order in which
+// they were freed and made.
 Trace Repeat(const Trace& trace, int times);
 
 }  // namespace tidemark::replay

@@ -46,6 +46,34 @@ TEST(Repeat, FreesWhatAnIterationLeavesAndKeepsWhatItReplaced) {
   EXPECT_TRUE(live[weight]);
 }
 
+// Two states of one size, each freed right after its successor was made, recur like that.
+TEST(Repeat, ReplacesEqualBlocksInTheOrderInWhichTheyWereMade) {
+  TraceBuilder b;
+  const BlockId first = b.Allocate(500);
+  const BlockId second = b.Allocate(500);
+  b.trace.preexisting = 2;
+  b.Allocate(500);  // a gradient, older than the states
+  b.Allocate(500);
+  b.Free(first);
+  b.Allocate(500);
+  b.Free(second);
+  const Trace thrice = Repeat(b.trace, 3);
+  EXPECT_EQ(Check(thrice), "");
+  std::vector<size_t> born(thrice.blocks.size());
+  std::vector<size_t> lives;
+  for (size_t i = 0; i < thrice.events.size(); ++i) {
+    const Event& event = thrice.events[i];
+    if (event.allocate) {
+      born[event.block] = i;
+    } else if (event.block >= 2) {
+      lives.push_back(i - born[event.block]);
+    }
+  }
+  // Per iteration: the gradient is freed when the next one begins, each state a period and one
+  // event after it was made.
+  EXPECT_EQ(lives, (std::vector<size_t>{5, 7, 7, 5, 7, 7}));
+}
+
 TEST(Check, FindsFreesThatDoNotFit) {
   TraceBuilder b;
   const BlockId block = b.Allocate(1);

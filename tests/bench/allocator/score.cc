@@ -15,7 +15,7 @@
 namespace tidemark::bench {
 namespace {
 
-constexpr int kRepetitions = 12;
+constexpr int kRepetitions = 24;
 constexpr size_t kMostPackedBlocks = 60000;  // packing takes time in the square of them
 
 constexpr size_t kStepsOfTraces = 12;  // of generated ones
