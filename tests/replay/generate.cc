@@ -42,6 +42,21 @@ TransformerShape Experts() {
   return shape;
 }
 
+// Few tokens and a vocabulary that is a multiple of nothing.
+TransformerShape Small() {
+  TransformerShape shape;
+  shape.layers = 12;
+  shape.width = 1280;
+  shape.heads = 12;
+  shape.inner = 5120;
+  shape.vocabulary = 50257;
+  shape.shortest = 128;
+  shape.longest = 528;
+  shape.recompute = true;
+  shape.seed = 41;
+  return shape;
+}
+
 Trace Named(const char* name, Trace trace) {
   trace.name = name;
   return trace;
@@ -137,6 +152,9 @@ std::vector<Trace> GeneratedTraces() {
   all.push_back(Named("variable, recompute, LoRA", GenerateTransformer(LowRank())));
   all.push_back(Named("mixture of experts", GenerateTransformer(Experts())));
   all.push_back(Named("convolutions", GenerateConvolutions(ConvolutionShape())));
+  all.push_back(Named("small, variable, recompute", GenerateTransformer(Small())));
+  all.push_back(Named("growing caches", GenerateGrowingCaches(CacheShape())));
+  all.push_back(Named("huge and tiny", GenerateHugeAndTiny(60000, 3000, 3)));
   all.push_back(Named("random sizes", GenerateRandom(20000, 4000, 9)));
   all.push_back(Named("six streams", ManyStreams()));
   all.push_back(Named("three processes", ThreeProcesses()));

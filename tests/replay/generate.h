@@ -1,6 +1,7 @@
 // Generated allocation traces of training: transformers of fixed shape or with batches of varying
 // length, with recomputation, gathered (ZeRO-3) weights, low-rank adapters (LoRA), a mixture of
-// experts; convolutions; requests without order; several streams; several processes on one device.
+// experts; convolutions; caches that grow; requests without order; several streams; several
+// processes on one device.
 // The same seed gives the same trace.
 //
 // Sizes and lifetimes follow PyTorch's eager mode: activations kept for the backward pass are freed
@@ -49,6 +50,23 @@ Trace GenerateConvolutions(const ConvolutionShape& shape);
 // Allocations of 256 B to 128 MiB, evenly over the powers of two, and frees of any live block; at
 // most about `most_live` of them. Steps are nothing but marks.
 Trace GenerateRandom(uint64_t requests, uint64_t most_live, uint64_t seed);
+
+struct CacheShape {
+  uint64_t sequences = 8;
+  uint64_t layers = 8;
+  Bytes token = 20 * 1024;  // of one layer
+  uint64_t tokens = 100;    // that each sequence grows by in a step
+  uint64_t steps = 12;
+  uint64_t seed = 1;
+};
+
+// Key-value caches of sequences that are generated token by token, each grown by copying: the
+// longer one is made before the old one is freed. A step is one batch of sequences.
+Trace GenerateGrowingCaches(const CacheShape& shape);
+
+// Most requests below 64 KiB, some up to 3 MiB, one in twenty of 64 to 400 MiB; frees of any live
+// block. Steps are nothing but marks.
+Trace GenerateHugeAndTiny(uint64_t requests, uint64_t most_live, uint64_t seed);
 
 // The events of all traces, interleaved in bursts of random length. Each becomes a stream of one
 // process, or a process of its own. Steps are those of the first.

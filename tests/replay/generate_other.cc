@@ -1,6 +1,6 @@
-// Trainings that are no transformers: convolutions, whose many sizes are no multiple of anything,
-// and requests without any order. GenerateConvolutions and GenerateRandom of
-// tests/replay/generate.h. Threads: none.
+// What is no transformer's training: convolutions, whose many sizes are no multiple of anything,
+// caches that grow, and requests without any order. GenerateConvolutions, GenerateGrowingCaches,
+// GenerateRandom and GenerateHugeAndTiny of tests/replay/generate.h. Threads: none.
 
 #include "tests/replay/generate.h"
 #include "tests/replay/trace_builder.h"
@@ -105,22 +105,74 @@ Trace GenerateConvolutions(const ConvolutionShape& shape) {
   return ConvolutionTraining(shape).Run();
 }
 
-Trace GenerateRandom(uint64_t requests, uint64_t most_live, uint64_t seed) {
-  Chance chance(seed);
+namespace {
+
+constexpr uint64_t kMarks = 12;  // steps of a sequence that has none
+
+// Requests of `size()` and frees of any live block, either with equal chance.
+template <typename Size>
+Trace AnyOrder(uint64_t requests, uint64_t most_live, Chance* chance, const Size& size) {
   TraceBuilder out;
   std::vector<BlockId> live;
-  constexpr uint64_t kSteps = 12;
   for (uint64_t i = 0; i < requests; ++i) {
-    if (i % (requests / kSteps) == 0) out.BeginStep();
-    const bool frees = !live.empty() && (live.size() > most_live || chance.Next() % 2 == 0);
+    if (i % (requests / kMarks) == 0) out.BeginStep();
+    const bool frees = !live.empty() && (live.size() > most_live || chance->Next() % 2 == 0);
     if (frees) {
-      std::swap(live[chance.Next() % live.size()], live.back());
+      std::swap(live[chance->Next() % live.size()], live.back());
       out.Free(live.back());
       live.pop_back();
     } else {
-      const uint64_t scale = uint64_t{256} << chance.Between(0, 18);  // 256 B to 64 MiB
-      live.push_back(out.Allocate(chance.Between(scale, 2 * scale)));
+      live.push_back(out.Allocate(size()));
     }
+  }
+  return std::move(out.trace);
+}
+
+}  // namespace
+
+Trace GenerateRandom(uint64_t requests, uint64_t most_live, uint64_t seed) {
+  Chance chance(seed);
+  return AnyOrder(requests, most_live, &chance, [&chance] {
+    const uint64_t scale = uint64_t{256} << chance.Between(0, 18);  // 256 B to 64 MiB
+    return chance.Between(scale, 2 * scale);
+  });
+}
+
+Trace GenerateHugeAndTiny(uint64_t requests, uint64_t most_live, uint64_t seed) {
+  constexpr uint64_t kKi = 1 << 10;
+  constexpr uint64_t kMi = 1 << 20;
+  Chance chance(seed);
+  return AnyOrder(requests, most_live, &chance, [&chance] {
+    const uint64_t kind = chance.Between(1, 100);
+    if (kind <= 60) return chance.Between(512, 64 * kKi);
+    return kind <= 95 ? chance.Between(64 * kKi, 3 * kMi) : chance.Between(64 * kMi, 400 * kMi);
+  });
+}
+
+Trace GenerateGrowingCaches(const CacheShape& shape) {
+  constexpr uint64_t kWeights = 200;
+  Chance chance(shape.seed);
+  TraceBuilder out;
+  for (uint64_t i = 0; i < kWeights; ++i) out.Allocate(8 << 20);
+  for (uint64_t step = 0; step < shape.steps; ++step) {
+    out.BeginStep();
+    std::vector<BlockId> caches;
+    std::vector<uint64_t> lengths;
+    for (uint64_t i = 0; i < shape.sequences * shape.layers; ++i) {
+      if (i % shape.layers == 0) lengths.push_back(chance.Between(16, 256));
+      caches.push_back(out.Allocate(lengths.back() * shape.token));
+    }
+    for (uint64_t token = 1; token <= shape.tokens; ++token) {
+      for (uint64_t i = 0; i < caches.size(); ++i) {
+        const uint64_t tokens = lengths[i / shape.layers] + token;
+        const BlockId grown = out.Allocate(tokens * shape.token);
+        const BlockId scores = out.Allocate(4 * shape.token);
+        out.Free(caches[i]);
+        out.Free(scores);
+        caches[i] = grown;
+      }
+    }
+    out.FreeAll(&caches);
   }
   return std::move(out.trace);
 }

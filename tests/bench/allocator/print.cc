@@ -57,6 +57,7 @@ std::string FloorsOf(const std::string& trace, const std::vector<Row>& rows) {
   for (const Row& row : rows) {
     if (row.trace != trace || !row.is_floor || row.policy == kPacking) continue;
     text += "; " + row.policy + " " + Fixed(row.physical, 4);
+    if (row.maps) text += " with " + Fixed(row.mapped_unlimited, 0) + " chunks mapped per step";
   }
   return text;
 }
@@ -160,6 +161,9 @@ void PrintRows(const std::vector<Row>& rows) {
                   Remaps(row.remaps[0]).c_str(), Remaps(row.remaps[1]).c_str(),
                   Remaps(row.remaps[2]).c_str(), Remaps(row.remaps[3]).c_str(),
                   static_cast<unsigned long long>(row.burst), row.internal, row.external);
+    } else if (row.maps) {
+      std::printf("  %8s %6s %5s %5s %5s %6llu", Remaps(row.mapped_unlimited).c_str(), "", "", "",
+                  "", static_cast<unsigned long long>(row.burst));
     }
     std::printf("\n");
   }

@@ -132,6 +132,20 @@ Row ScoreFewest(const replay::Trace& trace) {
   return Floor(kFewest, trace, Replay(trace, kind, kNoLimit, 0).peak_held);
 }
 
+// What processes hold together on a device that has little more than the peak: each gives chunks
+// back when another one asks, as the daemon makes them.
+Row ScoreFullDevice(const replay::Trace& trace) {
+  const replay::Peak peak = replay::PeakRequested(trace);
+  const auto capacity = static_cast<Bytes>(static_cast<double>(peak.requested) * kFullDeviceShare);
+  const Replayed replayed = Replay(trace, Ours(), capacity, peak.event);
+  Row row = Floor(kFullDevice, trace, replayed.peak_held);
+  if (!replayed.completed) row.physical = Row::kNone;
+  row.maps = replayed.completed;
+  row.mapped_unlimited = replayed.mapped_per_step;
+  row.burst = replayed.largest_burst;
+  return row;
+}
+
 void AddFloors(const replay::Trace& trace, const std::string& only, std::vector<Row>* rows) {
   const auto wanted = [&](const char* name) {
     return std::string(name).find(only) != std::string::npos;
@@ -142,6 +156,7 @@ void AddFloors(const replay::Trace& trace, const std::string& only, std::vector<
   }
   if (trace.processes() == 1) return;
   if (wanted(kPeaksApart)) rows->push_back(Floor(kPeaksApart, trace, SumOfPeaks(trace)));
+  if (wanted(kFullDevice)) rows->push_back(ScoreFullDevice(trace));
   if (wanted(kPeaksOfStep)) {
     rows->push_back(Floor(kPeaksOfStep, trace, SumOfRecentPeaks(trace, kStepsOfTraces)));
   }

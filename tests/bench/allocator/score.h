@@ -37,6 +37,7 @@ struct Row {
   double internal = 0;    // (allocated - requested) / allocated, at the peak of requests
   double external = 0;    // 1 - largest free / all free, then
   bool is_floor = false;  // no allocator: only the first three figures, as far as there are any
+  bool maps = false;      // a floor that maps: `mapped_unlimited` and `burst`, too
   bool fixed_shape = false;
   bool recorded = false;
   Bytes recorded_peak = 0;
@@ -47,6 +48,8 @@ inline constexpr char kPacking[] = "offline packing";
 inline constexpr char kFewest[] = "fewest chunks";
 inline constexpr char kPeaksApart[] = "peaks apart";
 inline constexpr char kPeaksOfStep[] = "peaks of a step";
+inline constexpr char kFullDevice[] = "Tidemark, full device";
+inline constexpr double kFullDeviceShare = 1.01;  // of the peak: what that device has
 
 // All rows of one trace whose allocator's name contains `only`: yardsticks, ours, offline
 // packing unless the trace has too many blocks, and floors.
