@@ -59,7 +59,9 @@ class Planning {
       return static_cast<double>(plan.step_time) <= limit;
     };
     const Bytes low = std::max<Bytes>(timeline.largest_floor(), 1) - 1;
-    if (Halve(holds, low, timeline.peak()) == Found::kNoMemory) return RefuseMemory(plan_);
+    // A step may hold no bytes at all.
+    const Bytes high = std::max<Bytes>(timeline.peak(), 1);
+    if (Halve(holds, low, high) == Found::kNoMemory) return RefuseMemory(plan_);
     return search_.has_plan() ? Finish() : Cannot();
   }
 

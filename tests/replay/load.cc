@@ -24,13 +24,27 @@ bool ReadAny(const std::string& text, std::vector<Trace>* traces, std::string* e
   return false;
 }
 
+// No sum wraps around: that many events of that many bytes are less than 2^64.
+static_assert(kMostEvents <= ~Bytes{0} / kLargestBlock);
+
+bool HoldsTooMuch(const std::vector<Trace>& traces, std::string* error) {
+  for (const Trace& trace : traces) {
+    const Bytes held = PeakRequested(trace).requested;
+    if (held <= kMostHeld) continue;
+    *error = "holds " + std::to_string(held) + " bytes at once; at most " +
+             std::to_string(kMostHeld) + " are accepted";
+    return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 bool LoadFile(const std::string& path, std::vector<Trace>* traces, std::string* error) {
   std::string text;
   if (!ReadFileText(path, kLargestFile, &text, error)) return false;
   std::vector<Trace> read;
-  if (!ReadAny(text, &read, error)) {
+  if (!ReadAny(text, &read, error) || HoldsTooMuch(read, error)) {
     *error = path + ": " + *error;
     return false;
   }
@@ -43,19 +57,21 @@ bool LoadFile(const std::string& path, std::vector<Trace>* traces, std::string* 
   return true;
 }
 
-bool LoadFolder(const std::string& folder, std::vector<Trace>* traces, std::string* error) {
+bool LoadFolder(const std::string& folder, std::vector<Trace>* traces,
+                std::vector<std::string>* errors) {
   std::error_code code;
   std::vector<std::string> paths;
   for (std::filesystem::directory_iterator it(folder + "/alloc", code), end; !code && it != end;
        it.increment(code)) {
     const std::string path = it->path().string();
-    if (path.ends_with(".csv.gz")) paths.push_back(path);
+    if (path.ends_with(".csv") || path.ends_with(".csv.gz")) paths.push_back(path);
   }
   std::sort(paths.begin(), paths.end());
   for (const std::string& path : paths) {
-    if (!LoadFile(path, traces, error)) return false;
+    std::string error;
+    if (!LoadFile(path, traces, &error)) errors->push_back(error);
   }
-  return true;
+  return errors->empty();
 }
 
 }  // namespace tidemark::replay

@@ -15,8 +15,10 @@ namespace tidemark::replay {
 // False: `*error` is one sentence that begins with the path.
 bool LoadFile(const std::string& path, std::vector<Trace>* traces, std::string* error);
 
-// Every *.csv.gz of `folder`/alloc, by name. An absent folder leaves `*traces` empty.
-bool LoadFolder(const std::string& folder, std::vector<Trace>* traces, std::string* error);
+// Every *.csv and *.csv.gz of `folder`/alloc, by name. An absent folder leaves `*traces` empty.
+// False: some could not be read, and `*errors` has a sentence for each; the others were.
+bool LoadFolder(const std::string& folder, std::vector<Trace>* traces,
+                std::vector<std::string>* errors);
 
 }  // namespace tidemark::replay
 

@@ -172,6 +172,9 @@ class PickleMachine {
     uint64_t value = 0;
     const bool negative = !taken.empty() && (taken.back() & 0x80) != 0;
     if (negative) value = ~uint64_t{0};
+    if (taken.size() == kLongestNumber && taken.back() != (negative ? '\xff' : '\0')) {
+      return Fail("a number has more than 64 bits");
+    }
     for (size_t i = 0; i < taken.size() && i < 8; ++i) {
       const uint64_t shift = 8 * i;
       value = (value & ~(uint64_t{0xff} << shift)) | uint64_t{static_cast<uint8_t>(taken[i])}

@@ -93,6 +93,7 @@ TEST(Pickle, SaysWhatIsDamaged) {
   EXPECT_THAT(ErrorOf("\x80\x63."), HasSubstr("protocol 99"));
   EXPECT_THAT(ErrorOf("NN."), HasSubstr("left on the stack"));
   EXPECT_THAT(ErrorOf("I12x\n."), HasSubstr("malformed"));
+  EXPECT_THAT(ErrorOf("\x8a\x09\0\0\0\0\0\0\0\0\x40."s), HasSubstr("more than 64 bits"));
 }
 
 TEST(Pickle, SurvivesAMillionNestedListsAndAListInItself) {
@@ -124,6 +125,22 @@ TEST(TorchSnapshot, SaysWhatAPickleLacks) {
   EXPECT_THAT(error, HasSubstr("_record_memory_history"));
   EXPECT_FALSE(ReadTorchSnapshot(Snapshot(Entry("alloc", 1, 0xffffffff)), &traces, &error));
   EXPECT_THAT(error, HasSubstr("size -1"));
+}
+
+// One history that all devices share costs the file a few bytes and the reader much.
+TEST(TorchSnapshot, CountsTheEventsOfAllDevicesTogether) {
+  const std::string alloc = Entry("alloc", 4096, 512) + "\x94"s;
+  std::string repeated;
+  for (int i = 0; i < 10000; ++i)
+    repeated += "h\0"s;  // each one allocates, and frees the one before
+  std::string devices;
+  for (int i = 0; i < 255; ++i) devices += "h\1"s;
+  const std::string text =
+      "\x80\x04}("s + Text("device_traces") + "](](" + alloc + repeated + "e\x94" + devices + "eu.";
+  std::vector<Trace> traces;
+  std::string error;
+  EXPECT_FALSE(ReadTorchSnapshot(text, &traces, &error));
+  EXPECT_THAT(error, HasSubstr("more than 4194304 events"));
 }
 
 // Whatever happens to the bytes: a trace that holds together, or a sentence.

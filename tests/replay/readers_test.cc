@@ -69,6 +69,21 @@ TEST(RmmLog, TellsBlocksApartThatHadTheSameAddress) {
   EXPECT_EQ(trace.streams(), 2u);
 }
 
+// Versions of RMM write pointers and streams with and without 0x, or in decimal.
+TEST(RmmLog, TakesAddressesAsAnyVersionWritesThem) {
+  for (const std::string address :
+       {"0x7f00aa00", "7f00aa00", "2130749952", "18446744073709551104"}) {
+    Trace trace;
+    std::string error;
+    const std::string end = "," + address + ",256," + address + "\r\n";
+    ASSERT_TRUE(ReadRmmLog(kRmmHead + ("1,10:00:00:1,allocate" + end) + "1,10:00:00:2,free" + end,
+                           &trace, &error))
+        << error;
+    EXPECT_EQ(trace.blocks.size(), 1u) << address;
+    EXPECT_EQ(trace.preexisting, 0u) << address;
+  }
+}
+
 TEST(RmmLog, NamesTheLineAndTheValueOfWhatIsWrong) {
   const auto error_of = [](const std::string& text) {
     Trace trace;

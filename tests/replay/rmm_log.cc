@@ -11,10 +11,12 @@ namespace {
 constexpr std::string_view kHeader = "Thread,Time,Action,Pointer,Size,Stream";
 constexpr size_t kFields = 6;
 
+// Versions of RMM differ: "0x7f00", "7f00", "(nil)". All that matters is that the same text is the
+// same number, so digits without a prefix are hexadecimal, too, unless that is more than 64 bits.
 bool ReadHexOrDecimal(std::string_view field, uint64_t* value) {
   if (field.starts_with("0x")) return ReadNumber(field.substr(2), 16, value);
   if (field == "(nil)") return *value = 0, true;
-  return ReadNumber(field, 10, value);
+  return ReadNumber(field, 16, value) || ReadNumber(field, 10, value);
 }
 
 // Empty, or what is wrong with the line.

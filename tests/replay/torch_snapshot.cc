@@ -13,8 +13,9 @@ constexpr size_t kMostDevices = 256;
 
 class DeviceHistory {
  public:
-  DeviceHistory(const Pickle& pickle, Pickle::Ref segments, int64_t device)
-      : pickle_(pickle), segments_(segments), device_(device) {}
+  // `most_events` are accepted.
+  DeviceHistory(const Pickle& pickle, Pickle::Ref segments, int64_t device, size_t most_events)
+      : pickle_(pickle), segments_(segments), device_(device), most_events_(most_events) {}
 
   // Empty, or what is wrong.
   std::string Read(Pickle::Ref history, Trace* trace) {
@@ -58,7 +59,9 @@ class DeviceHistory {
       if (static_cast<int64_t>(change_ - most_) > 0) most_ = change_;
       return "";
     }
-    if (out_.events() == kMostEvents) return "more events than are accepted";
+    if (out_.events() + 2 > most_events_) {
+      return "more than " + std::to_string(kMostEvents) + " events, the most accepted,";
+    }
     if (!allocates) {
       out_.Free(fields.address, fields.bytes, fields.stream);
       return "";
@@ -121,6 +124,7 @@ class DeviceHistory {
   const Pickle& pickle_;
   Pickle::Ref segments_;
   int64_t device_;
+  size_t most_events_;
   size_t number_ = 0;
   size_t blocks_ = 0;
   AddressTrace out_;
@@ -151,12 +155,19 @@ bool ReadTorchSnapshot(std::string_view text, std::vector<Trace>* traces, std::s
   }
   const Pickle::Ref segments = pickle.Get(pickle.root(), "segments");
   int64_t device = 0;
+  size_t events = 0;
   for (const Pickle::Ref history : pickle.items(histories)) {
     Trace trace;
     if (!pickle.items(history).empty()) {
-      const std::string wrong = DeviceHistory(pickle, segments, device).Read(history, &trace);
+      const std::string wrong =
+          DeviceHistory(pickle, segments, device, kMostEvents - events).Read(history, &trace);
       if (!wrong.empty()) {
         *error = "device " + std::to_string(device) + " of the snapshot: " + wrong;
+        return false;
+      }
+      events += trace.events.size();
+      if (events > kMostEvents) {  // with what was alive before
+        *error = "holds more than " + std::to_string(kMostEvents) + " events, the most accepted";
         return false;
       }
       trace.name = "device " + std::to_string(device);

@@ -17,8 +17,10 @@ namespace tidemark::replay {
 using Bytes = uint64_t;
 using BlockId = uint32_t;
 
-inline constexpr Bytes kLargestBlock = Bytes{1} << 44;   // 16 TiB: above it a size is a mistake
-inline constexpr size_t kMostEvents = size_t{64} << 20;  // 64 Mi
+// What a file may hold; above it something is wrong with it, or scoring it takes hours.
+inline constexpr Bytes kLargestBlock = Bytes{1} << 41;  // 2 TiB
+inline constexpr Bytes kMostHeld = Bytes{1} << 42;      // 4 TiB at once
+inline constexpr size_t kMostEvents = size_t{4} << 20;  // 4 Mi; in a snapshot, of all devices
 
 struct BlockInfo {
   Bytes bytes = 0;

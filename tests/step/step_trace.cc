@@ -17,7 +17,8 @@ using core::Nanoseconds;
 using core::OpIndex;
 using replay::Quoted;
 
-constexpr size_t kRowLimit = size_t{1} << 22;  // of tensors, of operations, of accesses of one op
+constexpr size_t kRowLimit = size_t{1} << 22;      // of tensors, of operations
+constexpr size_t kMostAccesses = size_t{1} << 25;  // of all operations
 
 std::vector<std::string_view> Split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -104,6 +105,7 @@ class TraceParser {
     buffer.bytes = bytes;
     buffer.persistent = fields[3] == "1";
     buffer.born = std::numeric_limits<OpIndex>::max();  // until an operation uses it
+    last_access_.push_back(kNoAccess);
     return out_->step.buffers.Append(buffer) || Fail("out of memory");
   }
 
@@ -157,13 +159,13 @@ class TraceParser {
     core::StepBuffer& b = step.buffers[buffer];
     b.born = std::min(b.born, op);
     b.freed = op;
-    for (size_t i = first; i < step.accesses.size(); ++i) {
-      if (step.accesses[i].buffer != buffer) continue;
+    const size_t i = last_access_[buffer];
+    if (i >= first && i < step.accesses.size()) {
       (write ? step.accesses[i].write : step.accesses[i].read) = true;
       return true;
     }
-    if (step.accesses.size() - first >= 4096)
-      return Fail("an operation touches more than 4096 tensors");
+    if (step.accesses.size() == kMostAccesses) return Fail("more than 33554432 accesses");
+    last_access_[buffer] = step.accesses.size();
     return step.accesses.Append({buffer, !write, write}) || Fail("out of memory");
   }
 
@@ -210,7 +212,10 @@ class TraceParser {
 
   NamedStep* out_;
   std::string* error_;
+  static constexpr size_t kNoAccess = ~size_t{0};
+
   std::unordered_map<uint64_t, BufferIndex> index_;
+  std::vector<size_t> last_access_;  // per buffer: where in the list of accesses
   size_t line_ = 0;
   bool headed_ = false;
   uint64_t promised_ops_ = 0;
@@ -270,9 +275,10 @@ std::string StepTraceText(const NamedStep& named, std::string_view origin) {
 std::vector<std::string> StepTracesIn(const std::string& folder) {
   std::vector<std::string> paths;
   std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
-    const std::string name = entry.path().filename().string();
-    if (name.ends_with(".csv") || name.ends_with(".csv.gz")) paths.push_back(entry.path().string());
+  for (std::filesystem::directory_iterator it(folder, ignored), end; !ignored && it != end;
+       it.increment(ignored)) {
+    const std::string path = it->path().string();
+    if (path.ends_with(".csv") || path.ends_with(".csv.gz")) paths.push_back(path);
   }
   std::sort(paths.begin(), paths.end());
   return paths;

@@ -149,6 +149,22 @@ TEST_F(StepTraceFile, RefusesAFileThatUnpacksWithoutEnd) {
   EXPECT_THAT(error, HasSubstr("unpacks to more than"));
 }
 
+// A fused optimizer updates everything in one operation.
+TEST(StepTrace, TakesOperationsThatTouchThousandsOfTensors) {
+  std::string tensors, ids;
+  for (int i = 0; i < 10000; ++i) {
+    tensors += "tensor," + std::to_string(i) + ",1024,1\n";
+    ids += (i == 0 ? "" : ";") + std::to_string(i);
+  }
+  NamedStep s;
+  std::string error;
+  ASSERT_TRUE(ParseStepTrace(
+      "# step trace v1\n" + tensors + "op,0,fused,5," + ids + "," + ids + ";3\n", &s, &error))
+      << error;
+  EXPECT_EQ(s.step.ops[0].access_count, 10000u);
+  EXPECT_TRUE(s.step.accesses[9999].read && s.step.accesses[9999].write);
+}
+
 // Damaged bytes anywhere: an answer, never a crash, and what is accepted is a step that holds
 // together.
 TEST(StepTrace, SurvivesDamageAnywhere) {

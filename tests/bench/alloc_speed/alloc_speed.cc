@@ -270,10 +270,9 @@ std::vector<Sequence> Sequences(int count, char** arguments) {
   all.push_back({"random sizes to 256 MiB", RandomSizes(1 << 28, 500, 1)});
   all.push_back({"random sizes to 16 MiB, 16 streams", RandomSizes(1 << 24, 1000, 16)});
   std::vector<Trace> traces;
-  std::string error;
-  if (count > 1 && !replay::LoadFolder(arguments[1], &traces, &error)) {
-    std::printf("alloc_speed: %s\n", error.c_str());
-  }
+  std::vector<std::string> errors;
+  if (count > 1) replay::LoadFolder(arguments[1], &traces, &errors);
+  for (const std::string& error : errors) std::printf("alloc_speed: %s\n", error.c_str());
   if (traces.empty()) std::printf("no recorded traces given: generators alone\n");
   for (const Trace& trace : traces)
     all.push_back({trace.name, replay::Repeat(trace, kSettled + 6), kSettled});

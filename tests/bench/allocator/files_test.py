@@ -55,7 +55,10 @@ class Files(unittest.TestCase):
     def run_on(self, name, content):
         path = self.folder / name
         path.write_bytes(content)
-        return subprocess.run([PROGRAM, str(path)], capture_output=True, text=True, timeout=60,
+        return self.run_with(str(path))
+
+    def run_with(self, *arguments):
+        return subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, timeout=60,
                               check=False)
 
     def test_scores_a_snapshot_of_every_protocol_pytorch_may_use(self):
@@ -89,6 +92,32 @@ class Files(unittest.TestCase):
                 self.assertEqual(done.returncode, 2)
                 self.assertIn(expected, done.stderr)
                 self.assertEqual(len(done.stderr.strip().splitlines()), 1)
+
+    def test_names_a_broken_file_and_scores_the_others(self):
+        good = b"# allocation trace v1\na,1,4194304,0,0\na,2,8388608,0,1\nf,2,8388608,0,2\n"
+        (self.folder / "alloc").mkdir()
+        (self.folder / "alloc" / "good.csv").write_bytes(good)
+        (self.folder / "alloc" / "bad.csv").write_bytes(good[:-3])
+        done = self.run_with("--traces", str(self.folder), "--only", "good")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("bad.csv: line 4", done.stderr)
+        self.assertIn("good (0.01 GiB)", done.stdout)
+        done = self.run_with(str(self.folder / "absent.pickle"), str(self.folder / "alloc" / "good.csv"))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("absent.pickle: cannot be opened", done.stderr)
+        self.assertIn("good (0.01 GiB)", done.stdout)
+
+    def test_says_that_a_name_matches_nothing(self):
+        for option, what in (("--only", "trace"), ("--allocator", "allocator")):
+            done = self.run_with("--traces", str(self.folder), option, "nowhere")
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(f"no {what}'s name contains 'nowhere'", done.stderr)
+
+    def test_refuses_more_than_a_device_could_hold(self):
+        rows = "".join(f"a,{i},2199023255552,0,0\n" for i in range(3))
+        done = self.run_on("huge.csv", ("# allocation trace v1\n" + rows).encode())
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("bytes at once", done.stderr)
 
     def test_scores_an_rmm_log(self):
         rows = ["Thread,Time,Action,Pointer,Size,Stream"]

@@ -1,12 +1,13 @@
 // The allocator scoreboard as a program; kUsage says how it is called. Files given replace folder
 // and generators. Exit status 0 whether targets are met or not: it measures; 2 for bad arguments or
-// files. Threads: none.
+// files; what can be read is scored all the same. Threads: none.
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "tests/bench/allocator/score.h"
+#include "tests/bench/progress.h"
 #include "tests/replay/generate.h"
 #include "tests/replay/load.h"
 
@@ -15,7 +16,7 @@ namespace {
 
 constexpr char kUsage[] =
     "usage: allocator_score [--traces FOLDER] [--only TEXT] [--allocator TEXT] [FILE...]\n"
-    "  --traces FOLDER  where alloc/*.csv.gz lies (default: TIDEMARK_TRACES, then "
+    "  --traces FOLDER  where alloc/*.csv[.gz] lies (default: TIDEMARK_TRACES, then "
     "../shared/traces)\n"
     "  --only TEXT      only traces whose name contains TEXT\n"
     "  --allocator TEXT only allocators whose name contains TEXT\n"
@@ -64,42 +65,63 @@ int Parse(int argc, char** argv, Arguments* out) {
   return -1;
 }
 
+// What can be read; false: something could not, and stderr says what.
 bool Load(const Arguments& arguments, std::vector<replay::Trace>* traces) {
-  std::string error;
-  bool loaded = true;
+  std::vector<std::string> errors;
   for (const std::string& file : arguments.files) {
-    loaded = loaded && replay::LoadFile(file, traces, &error);
+    std::string error;
+    if (!replay::LoadFile(file, traces, &error)) errors.push_back(error);
   }
-  if (arguments.files.empty()) loaded = replay::LoadFolder(arguments.folder, traces, &error);
-  if (!loaded) {
+  if (arguments.files.empty()) {
+    replay::LoadFolder(arguments.folder, traces, &errors);
+    if (traces->empty() && errors.empty()) {
+      std::printf(
+          "No recorded traces: %s/alloc holds no *.csv or *.csv.gz. Generated traces only.\n",
+          arguments.folder.c_str());
+    }
+    for (replay::Trace& trace : replay::GeneratedTraces()) traces->push_back(std::move(trace));
+  }
+  for (const std::string& error : errors) {
     std::fprintf(stderr, "allocator_score: %s\n", error.c_str());
-    return false;
   }
-  if (!arguments.files.empty()) return true;
-  if (traces->empty()) {
-    std::printf("No recorded traces: %s/alloc holds no *.csv.gz. Generated traces only.\n",
-                arguments.folder.c_str());
-  }
-  for (replay::Trace& trace : replay::GeneratedTraces()) traces->push_back(std::move(trace));
-  return true;
+  return errors.empty();
+}
+
+void KeepOnly(const std::string& text, std::vector<replay::Trace>* traces) {
+  std::erase_if(*traces, [&](const replay::Trace& trace) {
+    return trace.name.find(text) == std::string::npos;
+  });
 }
 
 int Main(int argc, char** argv) {
   Arguments arguments;
   const int status = Parse(argc, argv, &arguments);
   if (status >= 0) return status;
+  if (!HasAllocator(arguments.allocator)) {
+    std::fprintf(stderr, "allocator_score: no allocator's name contains '%s'\n",
+                 arguments.allocator.c_str());
+    return 2;
+  }
   std::vector<replay::Trace> traces;
-  if (!Load(arguments, &traces)) return 2;
+  const bool loaded = Load(arguments, &traces);
+  if (traces.empty()) return 2;
+  KeepOnly(arguments.only, &traces);
+  if (traces.empty()) {
+    std::fprintf(stderr, "allocator_score: no trace's name contains '%s'\n",
+                 arguments.only.c_str());
+    return 2;
+  }
   std::vector<Row> all;
   PrintHead();
   for (const replay::Trace& trace : traces) {
-    if (trace.name.find(arguments.only) == std::string::npos) continue;
+    Progress("allocator", trace.name);
     const std::vector<Row> rows = Score(trace, arguments.allocator);
     PrintRows(rows);
     all.insert(all.end(), rows.begin(), rows.end());
   }
   PrintTargets(all);
-  return 0;
+  if (!loaded) std::fprintf(stderr, "allocator_score: files were left out, see above the table\n");
+  return loaded ? 0 : 2;
 }
 
 }  // namespace

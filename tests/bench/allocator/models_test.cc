@@ -189,8 +189,8 @@ TEST(Yardsticks, NativeReproducesTheRecordedPeaks) {
   const char* folder = std::getenv("TIDEMARK_TRACES");
   const std::string path = folder != nullptr ? folder : TIDEMARK_SOURCE_DIR "/../shared/traces";
   std::vector<replay::Trace> traces;
-  std::string error;
-  ASSERT_TRUE(replay::LoadFolder(path, &traces, &error)) << error;
+  std::vector<std::string> errors;
+  ASSERT_TRUE(replay::LoadFolder(path, &traces, &errors)) << errors.front();
   if (traces.empty()) {
     GTEST_SKIP() << path << "/alloc holds no recorded traces; TIDEMARK_TRACES names another folder";
   }

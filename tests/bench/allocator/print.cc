@@ -1,5 +1,6 @@
 // The tables of tests/bench/allocator/score.h. Threads: none.
 
+#include <cmath>
 #include <cstdio>
 
 #include "tests/bench/allocator/measure.h"
@@ -32,6 +33,8 @@ std::string Fixed(double value, int digits) {
   std::snprintf(text, sizeof text, "%.*f", digits, value);
   return text;
 }
+
+std::string Remaps(double value) { return value < 0 ? "fails" : Fixed(value, value < 100 ? 1 : 0); }
 
 // Worst first; a target is met when `met` says so of all.
 void PrintTarget(const char* target, std::vector<Worst> missed, size_t rows) {
@@ -69,6 +72,10 @@ void PrintPhysical(const std::vector<Row>& rows, bool recorded, double limit, co
     if (row.policy != kOurs || row.recorded != recorded) continue;
     if (recorded && row.requested <= kGiB) continue;
     ++judged;
+    if (row.physical < 0 || row.repeated < 0) {
+      missed.push_back({HUGE_VAL, row.trace + ": was not completed"});
+      continue;
+    }
     const double figure = std::max(row.physical, row.repeated);
     if (figure <= limit) continue;
     missed.push_back({figure, row.trace + ": " + Fixed(figure, 4) + FloorsOf(row.trace, rows)});
@@ -82,6 +89,10 @@ void PrintAgainstExpandable(const std::vector<Row>& rows) {
   for (const Row& ours : rows) {
     if (ours.policy != kOurs) continue;
     ++judged;
+    if (ours.physical < 0 || ours.repeated < 0) {
+      missed.push_back({HUGE_VAL, ours.trace + ": was not completed"});
+      continue;
+    }
     double more = 0;
     std::string text;
     const double step = CapacityStep(ours.requested);
@@ -93,6 +104,7 @@ void PrintAgainstExpandable(const std::vector<Row>& rows) {
     };
     for (const Row& row : rows) {
       if (row.trace != ours.trace || !row.policy.starts_with("expandable")) continue;
+      if (row.physical < 0 || row.repeated < 0) continue;  // cannot at all
       consider(ours.physical, row, row.physical, "physical");
       consider(ours.repeated, row, row.repeated, "repeated");
       consider(ours.capacity, row, row.capacity, kCapacity);
@@ -112,7 +124,7 @@ void PrintRemaps(const std::vector<Row>& rows) {
     if (row.policy != kOurs || !row.fixed_shape) continue;
     ++judged;
     const double remaps = row.remaps[kSlackOfTarget];
-    if (remaps != 0) missed.push_back({remaps, row.trace + ": " + Fixed(remaps, 1)});
+    if (remaps != 0) missed.push_back({remaps, row.trace + ": " + Remaps(remaps)});
   }
   PrintTarget("0 remaps per steady iteration at 2 % slack, fixed shapes", missed, judged);
 }
@@ -121,7 +133,7 @@ void PrintRecordedPeaks(const std::vector<Row>& rows) {
   std::vector<Worst> missed;
   size_t judged = 0;
   for (const Row& row : rows) {
-    if (row.policy != "PyTorch native" || row.recorded_peak == 0) continue;
+    if (row.policy != "PyTorch native" || row.recorded_peak == 0 || row.physical < 0) continue;
     ++judged;
     const double simulated = row.physical * static_cast<double>(row.requested);
     const double off = simulated / static_cast<double>(row.recorded_peak) - 1;
@@ -134,8 +146,6 @@ void PrintRecordedPeaks(const std::vector<Row>& rows) {
 }
 
 std::string Share(double value) { return value < 0 ? "-" : Fixed(value, 4); }
-
-std::string Remaps(double value) { return value < 0 ? "fails" : Fixed(value, value < 100 ? 1 : 0); }
 
 }  // namespace
 

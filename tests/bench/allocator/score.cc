@@ -16,7 +16,9 @@ namespace tidemark::bench {
 namespace {
 
 constexpr int kRepetitions = 24;
-constexpr size_t kMostPackedBlocks = 60000;  // packing takes time in the square of them
+constexpr int kFewRepetitions = 2;            // of long traces, which hold many iterations already
+constexpr size_t kRepeatedEvents = 1u << 20;  // all repetitions together, unless they are few
+constexpr size_t kMostPackedBlocks = 60000;   // packing takes time in the square of them
 
 constexpr size_t kStepsOfTraces = 12;  // of generated ones
 
@@ -38,7 +40,9 @@ PolicyKind Gmlake(const char* name, Bytes limit) {
 
 // What a trace looks like when its iteration recurs.
 replay::Trace Steady(const replay::Trace& trace) {
-  return trace.steps.empty() ? replay::Repeat(trace, kRepetitions) : trace;
+  if (!trace.steps.empty()) return trace;
+  const size_t times = kRepeatedEvents / std::max<size_t>(trace.events.size(), 1);
+  return replay::Repeat(trace, std::clamp(static_cast<int>(times), kFewRepetitions, kRepetitions));
 }
 
 class Scorer {
@@ -72,13 +76,13 @@ class Scorer {
     const Replayed once = Replay(trace_, kind_, kNoLimit, peak_.event);
     const Replayed again = PlaySteady(kind_, kNoLimit);
     const Usage& usage = once.at_peak;
-    row_.physical = Ratio(once.peak_held, peak_.requested);
-    row_.repeated = Ratio(again.peak_held, steady_peak_.requested);
-    row_.mapped_unlimited = again.mapped_per_step;
+    row_.physical = once.completed ? Ratio(once.peak_held, peak_.requested) : Row::kNone;
+    row_.repeated = again.completed ? Ratio(again.peak_held, steady_peak_.requested) : Row::kNone;
+    row_.mapped_unlimited = again.completed ? again.mapped_per_step : Row::kNone;
     row_.internal = Ratio(usage.allocated - usage.requested, usage.allocated);
     row_.external = usage.free_held == 0 ? 0 : 1 - Ratio(usage.largest_free, usage.free_held);
     least_ = MinimumCapacity(steady_, kind_, steady_peak_.requested, again.peak_held);
-    row_.capacity = Ratio(least_, steady_peak_.requested);
+    row_.capacity = again.completed ? Ratio(least_, steady_peak_.requested) : Row::kNone;
   }
 
   void Limited() {
@@ -190,6 +194,14 @@ PolicyKind OursWithSlack(uint32_t permille) {
   return {"Tidemark", [permille](Device* device) {
             return MakeOurs(device, OursOptions{permille, false});
           }};
+}
+
+bool HasAllocator(const std::string& only) {
+  std::vector<std::string> names = {Plain().name, Ours().name, kPacking,
+                                    kFewest,      kPeaksApart, kPeaksOfStep};
+  for (const PolicyKind& kind : Yardsticks()) names.push_back(kind.name);
+  return std::any_of(names.begin(), names.end(),
+                     [&](const std::string& name) { return name.find(only) != std::string::npos; });
 }
 
 std::vector<Row> Score(const replay::Trace& trace, const std::string& only) {

@@ -26,9 +26,11 @@ struct Row {
   std::string trace;
   std::string policy;
   Bytes requested = 0;  // peak
-  double physical = 0;  // peak held / peak requested, no limit; recorded traces: as recorded
-  double repeated = 0;  // the same over the iteration repeated
-  double capacity = 0;  // smallest that completes / peak requested
+  // Peak held / peak requested, no limit; recorded traces: as recorded. kNone, like the next two:
+  // the allocator could not do it at all.
+  double physical = 0;
+  double repeated = 0;          // the same over the iteration repeated
+  double capacity = 0;          // smallest that completes / peak requested
   double mapped_unlimited = 0;  // chunks mapped per steady iteration without a limit
   // The same at so much above the smallest capacity (with an arena's own
   // slack: above its smallest at none); below 0: does not complete.
@@ -54,6 +56,8 @@ inline constexpr double kFullDeviceShare = 1.01;  // of the peak: what that devi
 // All rows of one trace whose allocator's name contains `only`: yardsticks, ours, offline
 // packing unless the trace has too many blocks, and floors.
 std::vector<Row> Score(const replay::Trace& trace, const std::string& only);
+
+bool HasAllocator(const std::string& only);  // whether any name contains it
 
 void PrintHead();
 void PrintRows(const std::vector<Row>& rows);

@@ -5,7 +5,7 @@
 
 #include "core/planner.h"
 #include "tests/bench/planner/cell.h"
-#include "tests/bench/planner/progress.h"
+#include "tests/bench/progress.h"
 
 namespace tidemark::bench {
 namespace {
@@ -43,7 +43,7 @@ void PrintModes(const std::vector<Net>& nets) {
       kGbPerS, 100 * core::kNotSlower, "net", "0 %", "plan ms", "0.5 %", "plan ms", "5 %",
       "plan ms", "aggressive", "plan ms");
   for (const Net& net : nets) {
-    Progress(4, net.named.name);
+    Progress("planner", "table 4, " + net.named.name);
     core::Machine machine = MachineWith(core::kNoLimit, kGbPerS);
     std::printf("%-21s", net.named.name.c_str());
     double ms = 0;

@@ -7,7 +7,7 @@
 
 #include "core/planner.h"
 #include "tests/bench/planner/in_parallel.h"
-#include "tests/bench/planner/progress.h"
+#include "tests/bench/progress.h"
 #include "tests/step/any_step.h"
 #include "tests/step/rising_machines.h"
 
@@ -93,7 +93,7 @@ void PrintMore(const std::vector<Cell>& cells) {
       "pairs", "pairs", "slower", "> 0.1 %", "> 1 %", "most");
   PairsOf(cells).Print("table 1");
   for (const bool is_lossy : {false, true}) {
-    Progress(5, is_lossy ? "random steps, duplex loss" : "random steps");
+    Progress("planner", is_lossy ? "table 5, random steps, duplex loss" : "table 5, random steps");
     PrintRandom(is_lossy);
   }
 }

@@ -8,17 +8,44 @@
 
 namespace tidemark::bench {
 
-std::vector<Net> TracedNets(const std::string& folder) {
+namespace {
+
+bool TakesTime(const core::Step& step) {
+  for (const core::StepOp& op : step.ops) {
+    if (op.duration > 0) return true;
+  }
+  return false;
+}
+
+// Empty, or a sentence.
+std::string Read(const std::string& path, Net* net) {
+  std::string error;
+  if (!steps::ReadStepTrace(path, &net->named, &error)) return error;
+  size_t at = 0;
+  const char* wrong = net->named.step.Validate(&at);
+  if (wrong != nullptr) return "step trace " + path + ": " + wrong;
+  if (!TakesTime(net->named.step)) {
+    return "step trace " + path + ": its operations take no time, so there is no speed to score";
+  }
+  net->live_peak = steps::LivePeak(net->named.step);
+  if (net->live_peak == 0) return "step trace " + path + ": it has no tensors, so nothing to plan";
+  return "";
+}
+
+}  // namespace
+
+std::vector<Net> TracedNets(const std::string& folder, size_t* left_out) {
+  *left_out = 0;
   std::vector<Net> nets;
   for (const std::string& path : steps::StepTracesIn(folder + "/step")) {
     Net net;
-    std::string error;
-    if (!steps::ReadStepTrace(path, &net.named, &error)) {
-      std::fprintf(stderr, "planner: left out: %s\n", error.c_str());
+    const std::string wrong = Read(path, &net);
+    if (wrong.empty()) {
+      nets.push_back(std::move(net));
       continue;
     }
-    net.live_peak = steps::LivePeak(net.named.step);
-    nets.push_back(std::move(net));
+    std::fprintf(stderr, "planner: left out: %s\n", wrong.c_str());
+    ++*left_out;
   }
   return nets;
 }

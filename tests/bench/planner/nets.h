@@ -17,8 +17,9 @@ struct Net {
   core::Bytes live_peak = 0;  // with nothing away
 };
 
-// Reads FOLDER/step/*. Prints to stderr what cannot be read and goes on without it.
-std::vector<Net> TracedNets(const std::string& folder);
+// Reads FOLDER/step/*. Prints to stderr what cannot be read or scored, counts it, and goes on
+// without.
+std::vector<Net> TracedNets(const std::string& folder, size_t* left_out);
 std::vector<Net> GeneratedNets();
 
 }  // namespace tidemark::bench

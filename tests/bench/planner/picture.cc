@@ -48,6 +48,15 @@ class Drawing {
     text_ += line;
   }
 
+  // A net's name comes from a file.
+  static std::string Escaped(const std::string& text) {
+    std::string out;
+    for (const char c : text) {
+      out += c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '&' ? "&amp;" : std::string(1, c);
+    }
+    return out;
+  }
+
   double X(double ns) const { return kLeft + ns * per_ns_; }
   double Y(double bytes) const { return kBottom - bytes / top_bytes_ * (kBottom - kTop); }
 
@@ -55,7 +64,7 @@ class Drawing {
     Add("<text x='%.0f' y='30' font-size='18' font-weight='bold'>One iteration of %s under a "
         "budget of "
         "%.1f GB</text>\n",
-        kLeft, net_.named.name.c_str(), static_cast<double>(machine_.device_budget) / 1e9);
+        kLeft, Escaped(net_.named.name).c_str(), static_cast<double>(machine_.device_budget) / 1e9);
     Add("<text x='%.0f' y='52'>step %.1f ms; lower bound %.1f ms (bound/time %.3f); with "
         "everything "
         "resident %.1f ms and %.1f GB</text>\n",

@@ -1,9 +1,10 @@
 // The planner scoreboard: prints its tables and asserts nothing. Usage is in Help() and in
 // docs/scoreboard.md. Threads: works on all cores.
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <iterator>
@@ -16,10 +17,10 @@
 #include "tests/bench/planner/more.h"
 #include "tests/bench/planner/nets.h"
 #include "tests/bench/planner/picture.h"
-#include "tests/bench/planner/progress.h"
 #include "tests/bench/planner/published.h"
 #include "tests/bench/planner/robustness.h"
 #include "tests/bench/planner/tables.h"
+#include "tests/bench/progress.h"
 
 namespace tidemark::bench {
 namespace {
@@ -30,11 +31,16 @@ struct Options {
   std::string only;     // nets whose name contains this
   std::string picture;  // path of an SVG
   bool full = false;
+  bool help = false;
 };
 
 void Help() {
   std::printf(
       "usage: planner_bench [--traces DIR] [--net TEXT] [--full] [--csv FILE] [--picture FILE]\n"
+      "Scores Tidemark's offload planner beside a lower bound and other policies. Takes minutes;\n"
+      "docs/scoreboard.md says how to read the tables. Exit status: 0; 1 for a file that cannot "
+      "be\n"
+      "written; 2 for bad arguments, or traces that were left out because they are damaged.\n"
       "  --traces DIR  folder with step/*.csv[.gz]; default $TIDEMARK_TRACES, else "
       "../shared/traces\n"
       "  --net TEXT    only nets whose name contains TEXT\n"
@@ -48,7 +54,8 @@ bool Parse(int argc, char** argv, Options* options) {
   const char* folder = std::getenv("TIDEMARK_TRACES");
   options->picture =
       std::filesystem::path(argv[0]).parent_path().parent_path() / "planner_plan.svg";
-  options->traces = folder != nullptr ? folder : "../shared/traces";
+  const bool is_named = folder != nullptr && folder[0] != '\0';
+  options->traces = is_named ? folder : "../shared/traces";
   for (int i = 1; i < argc; ++i) {
     const std::string flag = argv[i];
     std::string* value = flag == "--traces"    ? &options->traces
@@ -60,6 +67,8 @@ bool Parse(int argc, char** argv, Options* options) {
       *value = argv[++i];
     } else if (flag == "--full") {
       options->full = true;
+    } else if (flag == "--help" || flag == "-h") {
+      options->help = true;
     } else {
       std::fprintf(stderr, "planner_bench: '%s' is not a flag, or lacks its value; see --help\n",
                    flag.c_str());
@@ -69,9 +78,23 @@ bool Parse(int argc, char** argv, Options* options) {
   return true;
 }
 
-std::vector<Net> Nets(const Options& options) {
-  std::vector<Net> nets = TracedNets(options.traces);
-  if (nets.empty()) {
+// Said before minutes of work, not after them.
+bool CanBeWritten(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  const fs::path parent = fs::path(path).parent_path();
+  const bool exists = fs::exists(path, ignored);
+  if (exists ? !fs::is_directory(path, ignored) && access(path.c_str(), W_OK) == 0
+             : access(parent.empty() ? "." : parent.c_str(), W_OK | X_OK) == 0) {
+    return true;
+  }
+  std::fprintf(stderr, "planner_bench: %s cannot be written\n", path.c_str());
+  return false;
+}
+
+std::vector<Net> Nets(const Options& options, size_t* left_out) {
+  std::vector<Net> nets = TracedNets(options.traces, left_out);
+  if (nets.empty() && *left_out == 0) {
     std::printf("No step traces in %s/step: generated steps only.\n", options.traces.c_str());
   }
   for (Net& net : GeneratedNets()) nets.push_back(std::move(net));
@@ -84,7 +107,7 @@ std::vector<Net> Nets(const Options& options) {
 
 void ScoreNet(const Net& net, std::vector<Cell>* cells) {
   const std::vector<Policy> policies(std::begin(kPolicies), std::end(kPolicies));
-  Progress(1, net.named.name);
+  Progress("planner", "table 1, " + net.named.name);
   for (int cap : kCapsPercent) {
     for (double rate : kRatesGb) {
       const core::Bytes budget = net.live_peak / 100 * static_cast<core::Bytes>(cap);
@@ -119,14 +142,17 @@ void Draw(const std::vector<Net>& nets, const std::string& path) {
 }
 
 int Main(int argc, char** argv) {
-  if (argc == 2 && std::strcmp(argv[1], "--help") == 0) {
+  Options options;
+  if (!Parse(argc, argv, &options)) return 2;
+  if (options.help) {
     Help();
     return 0;
   }
-  Options options;
-  if (!Parse(argc, argv, &options)) return 2;
+  if (!options.csv.empty() && !CanBeWritten(options.csv)) return 1;
+  if (!CanBeWritten(options.picture)) return 1;
   std::setvbuf(stdout, nullptr, _IOLBF, 1 << 16);  // each line is seen at once, in a pipe as well
-  const std::vector<Net> nets = Nets(options);
+  size_t left_out = 0;
+  const std::vector<Net> nets = Nets(options, &left_out);
   if (nets.empty()) {
     std::fprintf(stderr, "planner_bench: no net's name contains '%s'\n", options.only.c_str());
     return 2;
@@ -150,7 +176,9 @@ int Main(int argc, char** argv) {
   }
   std::printf("\nProcessor time of this run, all cores: %.0f s\n",
               static_cast<double>(std::clock()) / CLOCKS_PER_SEC);
-  return 0;
+  if (left_out == 0) return 0;
+  std::fprintf(stderr, "planner_bench: %zu traces were left out, see above the tables\n", left_out);
+  return 2;
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "tests/bench/planner/cell.h"
-#include "tests/bench/planner/progress.h"
+#include "tests/bench/progress.h"
 
 namespace tidemark::bench {
 namespace {
@@ -91,7 +91,7 @@ void PrintPublished(const std::vector<Net>& nets) {
   for (const Published& p : kPublished) {
     const Net* net = Find(nets, p.net);
     if (net == nullptr) continue;
-    Progress(2, p.net);
+    Progress("planner", std::string("table 2, ") + p.net);
     core::Machine machine = MachineWith(kDevice, kLinkGbPerS);
     machine.host_budget = kHost;
     fitting.emplace_back(&p, ScoreCell(*net, machine, policies));

@@ -11,7 +11,7 @@
 #include "core/planner.h"
 #include "tests/bench/planner/cell.h"
 #include "tests/bench/planner/in_parallel.h"
-#include "tests/bench/planner/progress.h"
+#include "tests/bench/progress.h"
 
 namespace tidemark::bench {
 namespace {
@@ -136,7 +136,7 @@ void RunWorlds(const Net& net, const core::Machine& machine, Changes* changes) {
 }
 
 Changes RunNet(const Net& net) {
-  Progress(3, net.named.name);
+  Progress("planner", "table 3, " + net.named.name);
   Changes changes;
   for (double rate : {12.0, 25.0}) RunWorlds(net, MachineWith(net.live_peak / 2, rate), &changes);
   return changes;

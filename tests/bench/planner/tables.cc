@@ -55,20 +55,20 @@ bool Agree(const Cell& cell) { return cell.bound_ns <= 1.001 * cell.ideal_ns; }
 double Percent(double part, double whole) { return 100 * part / whole; }
 
 void PrintCellHead() {
-  std::printf("%-21s %4s %5s %11s %10s %10s %13s %9s %7s %8s %8s %8s %9s\n", "net", "cap", "GB/s",
-              "bound/ideal", "bound/time", "ideal/time", "traffic/bound", "peak/cap", "plan ms",
-              "LRU", "next-use", "DeepUM", "G10");
+  std::printf("%-21s %4s %4s %11s %10s %10s %10s %8s %7s %5s %8s %6s %5s\n", "net", "cap", "GB/s",
+              "bound/ideal", "bound/time", "ideal/time", "traffic/bd", "peak/cap", "plan ms", "LRU",
+              "next-use", "DeepUM", "G10");
 }
 
 void PrintCell(const Cell& c) {
-  std::printf("%-21s %3d%% %5.0f ", c.net->named.name.c_str(), c.cap_percent, c.gb_per_s);
+  std::printf("%-21s %3d%% %4.0f ", c.net->named.name.c_str(), c.cap_percent, c.gb_per_s);
   if (!c.possible) {
     std::printf("cannot: %s\n", c.why_impossible.c_str());
     return;
   }
   const Score& s = Ours(c);
   const bool traffic = s.done && c.bound_traffic != 0;
-  std::printf("%11.3f %10s %10s %13s %9s %7.1f %8s %8s %8s %9s%s%s\n", c.bound_ns / c.ideal_ns,
+  std::printf("%11.3f %10s %10s %10s %8s %7.1f %5s %8s %6s %5s%s%s\n", c.bound_ns / c.ideal_ns,
               Ratio(c, Policy::kTidemark).c_str(), Text(s.done, c.ideal_ns / s.step_ns).c_str(),
               Text(traffic,
                    static_cast<double>(s.traffic) /
@@ -127,6 +127,13 @@ void PrintTimeTargets(const std::vector<Cell>& cells, bool generated) {
               elsewhere.least >= 0.88, Text(true, elsewhere.least));
 }
 
+// A name of a file from outside, fit for a CSV field.
+std::string CsvField(const std::string& text) {
+  std::string out = "\"";
+  for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
+  return out + "\"";
+}
+
 }  // namespace
 
 void PrintNets(const std::vector<Net>& nets) {
@@ -145,9 +152,10 @@ void PrintNets(const std::vector<Net>& nets) {
 void PrintByNet(const std::vector<Cell>& cells) {
   std::printf(
       "\nTable 1a: by net, over caps 60/50/40/30/20 %% of the live peak x 6/12/25/55 GB/s\n"
-      "%-21s %6s %11s | mean bound/time: %8s %8s %8s %8s %8s | ours: %6s %10s %13s %9s\n",
-      "net", "cells", "bound/ideal", "Tidemark", "G10", "DeepUM", "next-use", "LRU", "worst",
-      "ideal/time", "traffic/bound", "plan ms");
+      "%-39s | mean bound/time                        | ours\n"
+      "%-21s %5s %11s | %8s %6s %6s %8s %6s | %6s %10s %10s %7s\n",
+      "", "net", "cells", "bound/ideal", "Tidemark", "G10", "DeepUM", "next-use", "LRU", "worst",
+      "ideal/time", "traffic/bd", "plan ms");
   for (size_t i = 0; i < cells.size();) {
     const Net* net = cells[i].net;
     Mean by[std::size(kPolicies)], bound, ideal, traffic, plan;
@@ -165,12 +173,12 @@ void PrintByNet(const std::vector<Cell>& cells) {
       traffic.Add(static_cast<double>(Ours(c).traffic) / static_cast<double>(c.bound_traffic));
     }
     auto of = [&](Policy p) { return Of(by[static_cast<size_t>(p)]); };
-    std::printf(
-        "%-21s %6zu %11s |                  %8s %8s %8s %8s %8s |       %6s %10s %13s %9s\n",
-        net->named.name.c_str(), bound.count, Of(bound).c_str(), of(Policy::kTidemark).c_str(),
-        of(Policy::kG10).c_str(), of(Policy::kDeepUm).c_str(), of(Policy::kNaive).c_str(),
-        of(Policy::kLru).c_str(), Text(by[kOurs].count != 0, by[kOurs].least).c_str(),
-        Of(ideal).c_str(), Of(traffic, 2).c_str(), Of(plan, 1).c_str());
+    std::printf("%-21s %5zu %11s | %8s %6s %6s %8s %6s | %6s %10s %10s %7s\n",
+                net->named.name.c_str(), bound.count, Of(bound).c_str(),
+                of(Policy::kTidemark).c_str(), of(Policy::kG10).c_str(),
+                of(Policy::kDeepUm).c_str(), of(Policy::kNaive).c_str(), of(Policy::kLru).c_str(),
+                Text(by[kOurs].count != 0, by[kOurs].least).c_str(), Of(ideal).c_str(),
+                Of(traffic, 2).c_str(), Of(plan, 1).c_str());
   }
 }
 
@@ -284,13 +292,13 @@ bool WriteCsv(const std::vector<Cell>& cells, const std::string& path) {
   for (const Cell& c : cells) {
     for (Policy policy : kPolicies) {
       const Score& s = c.scores[static_cast<size_t>(policy)];
-      std::fprintf(file, "%s,%d,%g,%.0f,%.0f,%llu,%s,%.0f,%llu,%llu,%llu,%.3f,\"%s\"\n",
-                   c.net->named.name.c_str(), c.cap_percent, c.gb_per_s, c.ideal_ns, c.bound_ns,
-                   static_cast<unsigned long long>(c.bound_traffic), NameOf(policy), s.step_ns,
-                   static_cast<unsigned long long>(s.traffic),
+      std::fprintf(file, "%s,%d,%g,%.0f,%.0f,%llu,%s,%.0f,%llu,%llu,%llu,%.3f,%s\n",
+                   CsvField(c.net->named.name).c_str(), c.cap_percent, c.gb_per_s, c.ideal_ns,
+                   c.bound_ns, static_cast<unsigned long long>(c.bound_traffic), NameOf(policy),
+                   s.step_ns, static_cast<unsigned long long>(s.traffic),
                    static_cast<unsigned long long>(s.device_peak),
                    static_cast<unsigned long long>(s.host_peak), s.plan_ms,
-                   (c.possible ? s.why_not : c.why_impossible).c_str());
+                   CsvField(c.possible ? s.why_not : c.why_impossible).c_str());
     }
   }
   return std::fclose(file) == 0;
