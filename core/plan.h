@@ -14,7 +14,7 @@
 // go after, release, reserve, ready in cyclic order, with release != reserve; a move whose indices
 // step down on the way goes across the iteration's end (persistent buffers only), and in the steady
 // state it is open when an iteration starts. Parts of one buffer that are away at the same time do
-// not overlap.
+// not overlap. What is parked takes host memory all the time and device memory never.
 // Threads: none of its own.
 
 #ifndef TIDEMARK_CORE_PLAN_H_
@@ -43,6 +43,13 @@ struct Move {
                         // and `after` is not looked at
   bool keeps_copy = false;  // the host copy stays after `ready`, for a later clean move (the next
                             // one of this part, in cyclic order), up to that move's `ready`
+};
+
+// Of a persistent buffer that no operation uses: `bytes` from its start stay on the host for good.
+// Nothing is copied for them in the steady state, and no move is of the same buffer.
+struct Parked {
+  BufferIndex buffer = 0;
+  Bytes bytes = 0;  // whole chunks, or all of the buffer
 };
 
 enum class WindowVerdict : uint8_t {
@@ -78,6 +85,7 @@ struct Plan {
   Array<MoveIndex>
       out_queue;  // moves that copy out, in the order of the link, from the step's start
   Array<MoveIndex> in_queue;  // all moves, likewise
+  Array<Parked> parked;       // at most one for each buffer
   Array<WindowDecision> decisions;
   // Predictions for one iteration in the steady state.
   Nanoseconds step_time = 0;

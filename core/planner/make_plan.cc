@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "core/planner.h"
+#include "core/planner/parking.h"
 #include "core/planner/search.h"
 
 namespace tidemark::core {
@@ -17,6 +18,7 @@ PlanOutcome Refuse(Plan* plan, PlanOutcome outcome, const char* reason) {
   plan->moves.Clear();
   plan->out_queue.Clear();
   plan->in_queue.Clear();
+  plan->parked.Clear();
   plan->decisions.Clear();
   return outcome;
 }
@@ -37,9 +39,19 @@ class Planning {
  public:
   explicit Planning(Plan* plan) : plan_(plan) {}
 
-  PlanOutcome Init(const Step& step, const Machine& machine) {
+  PlanOutcome Init(const Step& step, const Machine& machine, PlanMode mode) {
     asked_budget_ = machine.device_budget;
-    return search_.Init(step, machine) ? PlanOutcome::kPlanned : RefuseMemory(plan_);
+    if (!parking_.Init(step, machine)) return RefuseMemory(plan_);
+    const Step& rest = parking_.empty() ? step : parking_.rest();
+    if (!search_.Init(rest, machine)) return RefuseMemory(plan_);
+    if (parking_.empty()) return PlanOutcome::kPlanned;
+    const Bytes all = search_.timeline().peak() + parking_.all_bytes();
+    if (mode == PlanMode::kWithinBudget) {
+      parking_.ParkAtLeast(all - std::min(all, machine.device_budget));
+    }
+    const Machine left = parking_.Left(machine);
+    asked_budget_ = left.device_budget;
+    return search_.Init(rest, left) ? PlanOutcome::kPlanned : RefuseMemory(plan_);
   }
 
   PlanOutcome WithinBudget() {
@@ -120,6 +132,7 @@ class Planning {
     best->outcome = PlanOutcome::kPlanned;
     best->reason = "";
     best->smallest_device_budget = search_.timeline().largest_floor();
+    if (!parking_.Complete(best)) return RefuseMemory(plan_);
     std::swap(*plan_, *best);
     return plan_->outcome;
   }
@@ -134,16 +147,17 @@ class Planning {
                                  timeline.peak()) == Found::kNoMemory) {
       return RefuseMemory(plan_);
     }
-    plan_->smallest_device_budget = smallest_;
+    plan_->smallest_device_budget = smallest_ + parking_.kept_bytes();
     return Refuse(plan_, PlanOutcome::kCannot,
-                  asked_budget_ < floor
+                  asked_budget_ < floor && parking_.kept_bytes() == 0
                       ? "the largest operation's working set, with what cannot move, is above the "
                         "device budget"
                       : "the host budget does not hold what has to leave the device");
   }
 
   Plan* plan_;
-  Search search_;
+  Parking parking_;
+  Search search_;  // of what is left to plan
   Bytes asked_budget_ = 0;
   Bytes smallest_ = 0;  // budget that Halve found, or the largest it was given
 };
@@ -155,7 +169,7 @@ PlanOutcome MakePlan(const Step& step, const Machine& machine, const PlanGoal& g
   const char* wrong = planner::WrongInput(step, machine, goal);
   if (wrong != nullptr) return planner::Refuse(plan, PlanOutcome::kBadInput, wrong);
   planner::Planning planning(plan);
-  const PlanOutcome ready = planning.Init(step, machine);
+  const PlanOutcome ready = planning.Init(step, machine, goal.mode);
   if (ready != PlanOutcome::kPlanned) return ready;
   if (goal.mode == PlanMode::kWithinSlowdown) return planning.WithinSlowdown(goal.slowdown);
   return planning.WithinBudget();
@@ -165,7 +179,7 @@ PlanOutcome Replan(const Step& step, const Machine& machine, const Plan& previou
   const char* wrong = planner::WrongInput(step, machine, {});
   if (wrong != nullptr) return planner::Refuse(plan, PlanOutcome::kBadInput, wrong);
   planner::Planning planning(plan);
-  const PlanOutcome ready = planning.Init(step, machine);
+  const PlanOutcome ready = planning.Init(step, machine, PlanMode::kWithinBudget);
   return ready == PlanOutcome::kPlanned ? planning.From(previous) : ready;
 }
 

@@ -48,7 +48,7 @@ bool Timeline::Build(const Step& step, const Machine& machine) {
 
 // A transient buffer takes memory before its first access and keeps it after its last: birth and
 // death count as uses, so that it can be away in between. A persistent buffer that nobody uses
-// comes back once, where least is alive.
+// (planner/parking.h) counts as used once, where least is alive.
 bool Timeline::CollectUses() {
   const uint32_t n = ops();
   const Step& step = *step_;

@@ -57,6 +57,61 @@ TEST(PlannerTest, GoesDownToTheLargestWorkingSetAndSaysSoBelow) {
   EXPECT_EQ(plan.device_peak, smallest);
 }
 
+// A chain of 8 layers with three buffers beside it that no operation uses.
+Step ChainWithIdleState(Bytes idle) {
+  Step step = ChainStep(8, 64 * kMiB, 1'000'000);
+  for (int i = 0; i < 3; ++i) {
+    StepBuffer buffer;
+    buffer.bytes = idle;
+    buffer.persistent = true;
+    EXPECT_TRUE(step.buffers.Append(buffer));
+  }
+  return step;
+}
+
+TEST(PlannerTest, ParksForGoodWhatNoOperationUses) {
+  const Step step = ChainWithIdleState(300 * kMiB);
+  const Bytes rest = steps::LivePeak(step) - 900 * kMiB;
+  Plan plan;
+  ASSERT_EQ(MakePlan(step, Limited(rest), {}, &plan), PlanOutcome::kPlanned);
+  EXPECT_EQ(plan.moves.size(), 0u) << "nothing else has to leave";
+  EXPECT_EQ(plan.step_time, plan.ideal_time);
+  EXPECT_EQ(plan.device_peak, rest);
+  EXPECT_EQ(plan.host_peak, 900 * kMiB);
+  EXPECT_EQ(steps::Simulate(step, Limited(rest), plan).refusal, "");
+  for (const WindowDecision& decision : plan.decisions) {
+    const bool is_idle = decision.buffer >= step.buffers.size() - 3;
+    EXPECT_EQ(decision.verdict == WindowVerdict::kTaken, is_idle);
+  }
+  // No more than is asked for, to the chunk.
+  ASSERT_EQ(MakePlan(step, Limited(rest + 899 * kMiB), {}, &plan), PlanOutcome::kPlanned);
+  EXPECT_EQ(plan.host_peak, 2 * kMiB);
+}
+
+TEST(PlannerTest, ParksAsMuchAsTheHostHolds) {
+  const Step step = ChainWithIdleState(300 * kMiB);
+  const Bytes peak = steps::LivePeak(step);
+  Machine machine = Limited(peak - 700 * kMiB);
+  machine.host_budget = 701 * kMiB;
+  Plan plan;
+  ASSERT_EQ(MakePlan(step, machine, {}, &plan), PlanOutcome::kPlanned) << plan.reason;
+  EXPECT_EQ(plan.host_peak, 700 * kMiB);
+  machine.host_budget = 600 * kMiB;
+  ASSERT_EQ(MakePlan(step, machine, {}, &plan), PlanOutcome::kCannot);
+  EXPECT_EQ(plan.smallest_device_budget, peak - 600 * kMiB);
+  EXPECT_NE(std::strstr(plan.reason, "host budget"), nullptr) << plan.reason;
+}
+
+TEST(PlannerTest, LowersThePeakOfAStepThatHoldsNothing) {
+  Step step;
+  ASSERT_TRUE(step.ops.Append({1'000'000, 0, 0}));
+  PlanGoal goal;
+  goal.mode = PlanMode::kWithinSlowdown;
+  Plan plan;
+  ASSERT_EQ(MakePlan(step, Limited(kNoLimit), goal, &plan), PlanOutcome::kPlanned) << plan.reason;
+  EXPECT_EQ(plan.device_peak, 0u);
+}
+
 TEST(PlannerTest, LowersThePeakAsFarAsTheSlowdownAllows) {
   const Step step = ChainStep(16, 64 * kMiB, 4'000'000);
   Bytes peak = steps::LivePeak(step);

@@ -48,12 +48,6 @@ inline core::Step AnyStep(std::mt19937_64& random, uint32_t most_ops, uint32_t m
   return s.Take();
 }
 
-inline bool EveryBufferIsUsed(const core::Step& step) {
-  std::vector<bool> used(step.buffers.size());
-  for (const core::StepAccess& access : step.accesses) used[access.buffer] = true;
-  return std::find(used.begin(), used.end(), false) == used.end();
-}
-
 // Budgets are left open; rates are such that copies cost about as much as operations.
 inline core::Machine AnyMachine(std::mt19937_64& random) {
   core::Machine m;

@@ -84,6 +84,23 @@ std::string BrokenOrder(const Step& step, const Move& move) {
   return "";
 }
 
+std::string BrokenParking(const Step& step, const core::Machine& machine, const Plan& plan) {
+  std::vector<bool> busy(step.buffers.size());
+  for (const StepAccess& access : step.accesses) busy[access.buffer] = true;
+  for (const Move& move : plan.moves) busy[move.buffer] = true;
+  for (const core::Parked& parked : plan.parked) {
+    const std::string name = "buffer " + std::to_string(parked.buffer) + " is parked and ";
+    if (parked.buffer >= step.buffers.size()) return name + "does not exist";
+    const std::string broken =
+        BrokenPart(step, machine, {.buffer = parked.buffer, .bytes = parked.bytes});
+    if (!broken.empty()) return name + broken;
+    if (!step.buffers[parked.buffer].persistent) return name + "is not persistent";
+    if (busy[parked.buffer]) return name + "is used, moved or parked twice";
+    busy[parked.buffer] = true;
+  }
+  return "";
+}
+
 std::string BrokenQueue(const Plan& plan, const core::Array<MoveIndex>& queue, bool out) {
   std::vector<int> seen(plan.moves.size(), 0);
   const std::string name = out ? "the queue of copies out" : "the queue of copies in";
@@ -119,6 +136,8 @@ std::string BrokenRule(const Step& step, const core::Machine& machine, const Pla
     if (broken.empty()) broken = BrokenOrder(step, plan.moves[m]);
     if (!broken.empty()) return MoveName(plan, m) + " " + broken;
   }
+  broken = BrokenParking(step, machine, plan);
+  if (!broken.empty()) return broken;
   broken = BrokenQueue(plan, plan.out_queue, true);
   return broken.empty() ? BrokenQueue(plan, plan.in_queue, false) : broken;
 }

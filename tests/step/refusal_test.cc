@@ -27,6 +27,29 @@ TEST(Refusal, AnOperationWhoseBufferIsAway) {
               AllOf(HasSubstr("operation 8 uses buffer 2"), HasSubstr("not resident")));
 }
 
+TEST(Refusal, ParkingWhatIsUsedOrMovedOrDoesNotFitTheHost) {
+  core::Step step = SmallStep();
+  core::StepBuffer idle;
+  idle.bytes = 2500;
+  idle.persistent = true;
+  ASSERT_TRUE(step.buffers.Append(idle));
+  const auto refusal = [&](core::BufferIndex buffer, core::Bytes bytes, core::Bytes host) {
+    Plan plan;
+    EXPECT_TRUE(plan.parked.Append({buffer, bytes}));
+    Machine machine = SmallMachine(12500 - bytes);
+    machine.host_budget = host;
+    return Simulate(step, machine, plan).refusal;
+  };
+  EXPECT_EQ(refusal(4, 2500, 2500), "") << "all of it";
+  EXPECT_EQ(refusal(4, 1000, 1000), "") << "a chunk of it";
+  EXPECT_THAT(refusal(4, 2500, 2499),
+              AllOf(HasSubstr("2500 bytes on the host"), HasSubstr("2499")));
+  EXPECT_THAT(refusal(4, 1500, 9999), HasSubstr("not whole chunks"));
+  EXPECT_THAT(refusal(0, 1000, 9999), AllOf(HasSubstr("buffer 0"), HasSubstr("is used")));
+  EXPECT_THAT(refusal(3, 2000, 9999), AllOf(HasSubstr("buffer 3"), HasSubstr("not persistent")));
+  EXPECT_THAT(refusal(9, 1000, 9999), HasSubstr("does not exist"));
+}
+
 TEST(Refusal, APeakAboveTheDeviceBudget) {
   EXPECT_THAT(Refusal(Plan(), SmallMachine(9999)),
               AllOf(HasSubstr("operation 4 needs 10000 bytes"), HasSubstr("buffer 3 born")));

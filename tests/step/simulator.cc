@@ -57,6 +57,11 @@ class Run {
     if (!result_.refusal.empty()) return std::move(result_);
     Index();
     StartSteady();
+    if (host_bytes_ > machine_.host_budget) {
+      Refuse("an iteration starts with " + std::to_string(host_bytes_) +
+             " bytes on the host, and the budget is " + std::to_string(machine_.host_budget));
+      return std::move(result_);
+    }
     for (int i = 0; i < options_.most_iterations && !result_.steady; ++i) {
       if (!Iteration(i)) return std::move(result_);
       result_.steady = IsSteady();
@@ -127,6 +132,10 @@ class Run {
   // Where each move stands just before boundary 0, when every iteration before went as this one.
   void StartSteady() {
     for (const core::StepBuffer& b : step_.buffers) device_ += b.persistent ? b.bytes : 0;
+    for (const core::Parked& parked : plan_.parked) {
+      device_ -= parked.bytes;
+      host_bytes_ += parked.bytes;
+    }
     for (MoveIndex m = 0; m < plan_.moves.size(); ++m) OpenAtStart(m);
     for (const std::vector<MoveIndex>& moves : part_moves_) KeepAtStart(moves);
     result_.host_peak = host_bytes_;

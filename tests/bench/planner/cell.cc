@@ -6,6 +6,7 @@
 
 #include "core/bounds.h"
 #include "core/planner.h"
+#include "core/planner/parking.h"
 #include "tests/bench/planner/yardsticks.h"
 
 namespace tidemark::bench {
@@ -40,8 +41,10 @@ core::Machine MachineWith(core::Bytes device_budget, double gb_per_s) {
   return machine;
 }
 
-bool PlanOf(Policy policy, const core::Step& step, const core::Machine& machine, core::Plan* plan,
-            std::string* why_not) {
+namespace {
+
+bool YardstickPlan(Policy policy, const core::Step& step, const core::Machine& machine,
+                   core::Plan* plan, std::string* why_not) {
   switch (policy) {
     case Policy::kLru:
       return LruPlan(step, machine, plan, why_not);
@@ -53,6 +56,23 @@ bool PlanOf(Policy policy, const core::Step& step, const core::Machine& machine,
       return G10Plan(step, machine, plan, why_not);
     case Policy::kTidemark:
       break;
+  }
+  return false;
+}
+
+}  // namespace
+
+// What no operation uses leaves for good, by our rule: none of the yardsticks says how.
+bool PlanOf(Policy policy, const core::Step& step, const core::Machine& machine, core::Plan* plan,
+            std::string* why_not) {
+  if (policy != Policy::kTidemark) {
+    core::planner::Parking parking;
+    if (!parking.Init(step, machine)) return false;
+    if (parking.empty()) return YardstickPlan(policy, step, machine, plan, why_not);
+    const core::Bytes peak = steps::LivePeak(step);
+    parking.ParkAtLeast(peak - std::min(peak, machine.device_budget));
+    return YardstickPlan(policy, parking.rest(), parking.Left(machine), plan, why_not) &&
+           parking.Complete(plan);
   }
   const bool planned =
       core::MakePlan(step, machine, core::PlanGoal(), plan) == core::PlanOutcome::kPlanned;

@@ -50,7 +50,7 @@ PagingWalk::PagingWalk(const core::Step& step, const core::Machine& machine, Pag
   }
   for (BufferIndex b = 0; b < step.buffers.size(); ++b) {
     const core::StepBuffer& buffer = step.buffers[b];
-    // A buffer that is never used would never come back, which no plan can say.
+    // A buffer that is never used would never come back; see PlanOf.
     books_[b].movable = buffer.movable && buffer.bytes >= machine.min_bytes && !uses_[b].empty();
   }
 }
