@@ -40,7 +40,9 @@ class PickleMachine {
   bool Run(std::string* error) {
     while (wrong_.empty() && !stopped_) {
       start_ = at_;
-      if (out_->values_.size() > Pickle::kMostValues) Fail("holds too many values");
+      if (out_->values_.size() > Pickle::kMostValues) {
+        Fail("more than " + std::to_string(Pickle::kMostValues) + " values, the most accepted");
+      }
       const unsigned char code = Byte();
       if (wrong_.empty()) Execute(code);
     }

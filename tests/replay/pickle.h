@@ -21,7 +21,8 @@ class Pickle {
   enum class Kind : uint8_t { kNone, kBool, kInt, kFloat, kText, kBytes, kList, kTuple, kDict };
   using Ref = uint32_t;  // of a value; 0 is None
   static constexpr Ref kNone = 0;
-  static constexpr size_t kMostValues = size_t{64} << 20;
+  // Two million entries of a history; some 2 GiB of memory at the most, however small the file.
+  static constexpr size_t kMostValues = size_t{16} << 20;
   static constexpr size_t kMostKeys = 1024;  // of a dict that is asked for a key
 
   // False: `*error` is one sentence that names the byte offset.

@@ -96,6 +96,10 @@ TEST(Pickle, SaysWhatIsDamaged) {
   EXPECT_THAT(ErrorOf("\x8a\x09\0\0\0\0\0\0\0\0\x40."s), HasSubstr("more than 64 bits"));
 }
 
+TEST(Pickle, RefusesMoreValuesThanMemoryShouldHold) {
+  EXPECT_THAT(ErrorOf(std::string(Pickle::kMostValues + 2, 'N')), HasSubstr("16777216 values"));
+}
+
 TEST(Pickle, SurvivesAMillionNestedListsAndAListInItself) {
   EXPECT_EQ(ErrorOf(std::string(1000000, ']') + std::string(999999, 'a') + "."), "");
   EXPECT_EQ(ErrorOf("]\x94h\0a."s), "");

@@ -55,13 +55,13 @@ bool Agree(const Cell& cell) { return cell.bound_ns <= 1.001 * cell.ideal_ns; }
 double Percent(double part, double whole) { return 100 * part / whole; }
 
 void PrintCellHead() {
-  std::printf("%-21s %4s %4s %11s %10s %10s %10s %8s %7s %5s %8s %6s %5s\n", "net", "cap", "GB/s",
+  std::printf("%-20s %4s %4s %11s %10s %10s %10s %8s %7s %5s %8s %6s %5s\n", "net", "cap", "GB/s",
               "bound/ideal", "bound/time", "ideal/time", "traffic/bd", "peak/cap", "plan ms", "LRU",
               "next-use", "DeepUM", "G10");
 }
 
 void PrintCell(const Cell& c) {
-  std::printf("%-21s %3d%% %4.0f ", c.net->named.name.c_str(), c.cap_percent, c.gb_per_s);
+  std::printf("%-20s %3d%% %4.0f ", c.net->named.name.c_str(), c.cap_percent, c.gb_per_s);
   if (!c.possible) {
     std::printf("cannot: %s\n", c.why_impossible.c_str());
     return;
