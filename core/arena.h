@@ -25,6 +25,7 @@
 #include "core/array.h"
 #include "core/chunk_table.h"
 #include "core/placement_plan.h"
+#include "core/transition.h"
 
 namespace tidemark::core {
 
@@ -179,6 +180,10 @@ class Arena {
   Block* PlaceAt(const Request& request, Bytes offset);
   void AnswerPlan();
   Bytes RoomForPlan();
+  bool FitsWhileItChanges();
+  bool PlayPlaced(uint32_t time, const Recurring& request);
+  bool PlayFrees();
+  bool IsFreeBy(uint32_t time, Bytes offset, Bytes size) const;
   void KeepForPlan();
 
   ArenaSeam seam_;
@@ -188,6 +193,7 @@ class Arena {
   ArenaCounters counters_;
   PlacementPlan plan_;
   Bytes plan_base_ = 0;
+  Transition transition_;
   Array<Range> undo_;  // mapped for the request in hand
   FenceId passed_ = 0;
   FenceId newest_ = 0;          // the largest fence anything was freed with

@@ -7,20 +7,14 @@
 #include "core/arena.h"
 
 namespace tidemark::core {
-namespace {
-
-// So many in a thousand of the chunks that can be had are left out of a plan: until every buffer
-// lies where the plan wants it, more of them are in use in part only.
-constexpr Bytes kReservePermille = 5;
-
-}  // namespace
-
 Block* Arena::AllocateByPlan(const Request& request) {
   const bool followed = plan_.following();
-  const Bytes place = plan_.Next(request.bytes, request.stream);
+  Bytes place = plan_.Next(request.bytes, request.stream);
   const RequestNumber number = plan_.number();  // others may come while this one waits
   AnswerPlan();
+  if (plan_.begins() && !FitsWhileItChanges()) plan_.Refuse();
   if (plan_.following() != followed) KeepForPlan();
+  if (!plan_.following()) place = PlacementPlan::kNowhere;
   Block* block = nullptr;
   if (place != PlacementPlan::kNowhere) {
     block = PlaceAt(request, plan_base_ + place);
@@ -75,12 +69,64 @@ Bytes Arena::RoomForPlan() {
     staying += end - std::max(counted, ChunkOf(block->offset));
     counted = end;
   }
-  const Bytes had = Bytes{mapped()} + Available();
   const Bytes most =
-      std::min<Bytes>(SlotsFor(allocator_.peak_requested()), had - had * kReservePermille / 1000);
+      std::min<Bytes>(SlotsFor(allocator_.peak_requested()), Bytes{mapped()} + Available());
   const Bytes rest = Bytes{counted} * kChunkBytes - plan_base_;
   const Bytes taken = Bytes{staying} * kChunkBytes - rest + made;
   return most * kChunkBytes <= taken ? 0 : most * kChunkBytes - taken;
+}
+
+// Until every buffer lies where the plan wants it, more chunks are in use in part. A request must
+// not fail then that would have had its chunks without a plan.
+bool Arena::FitsWhileItChanges() {
+  const auto end = static_cast<ChunkIndex>(LastChunkOf(plan_base_, plan_.size()) + 1);
+  if (!transition_.Begin(std::max(end, table_.high_water()))) return false;
+  allocator_.FoldCache();
+  for (ChunkIndex i = 0; i < table_.high_water(); ++i) transition_.SetLive(i, table_.live(i));
+  if (!PlayFrees()) return false;
+  const Array<Recurring>& requests = plan_.requests();
+  uint32_t phase = plan_.phase();
+  for (uint32_t time = 0; time < requests.size(); ++time) {
+    if (!PlayPlaced(time, requests[phase])) return false;
+    if (++phase == requests.size()) phase = 0;
+  }
+  return transition_.MostInUse() <= uint64_t{mapped()} + Available();
+}
+
+bool Arena::PlayFrees() {
+  for (const Block* block = allocator_.first(); block != nullptr; block = block->next) {
+    if (block->state != Block::State::kLive) continue;
+    const uint32_t end = plan_.EndOf(block->number);
+    if (end == PlacementPlan::kNever) continue;
+    const ChunkIndex last = LastChunkOf(block->offset, block->size);
+    if (!transition_.Free(end, ChunkOf(block->offset), last)) return false;
+  }
+  return true;
+}
+
+// Whoever takes turns gets one of several places, and what lives for an unknown time any.
+bool Arena::PlayPlaced(uint32_t time, const Recurring& request) {
+  const Bytes size = Bytes{request.units} * kBlockBytes;
+  if (size <= kSmallLimit || request.life == 0) return true;
+  const uint32_t end = time + request.life;
+  const bool fixed = request.life <= plan_.requests().size();
+  const Bytes offset = plan_base_ + Bytes{request.place} * kBlockBytes;
+  if (fixed && IsFreeBy(time, offset, size)) {
+    return transition_.Use(time, end, ChunkOf(offset), LastChunkOf(offset, size));
+  }
+  const auto whole = static_cast<ChunkIndex>(RoundUp(size, kChunkBytes) / kChunkBytes);
+  return transition_.UseElsewhere(time, end, whole + (fixed ? 1 : 0));
+}
+
+// Of what lies there now.
+bool Arena::IsFreeBy(uint32_t time, Bytes offset, Bytes size) const {
+  const Block* block = allocator_.BlockAt(offset);
+  for (; block != nullptr && block->offset < offset + size; block = block->next) {
+    if (block->state != Block::State::kLive) continue;
+    const uint32_t end = plan_.EndOf(block->number);
+    if (end == PlacementPlan::kNever || end > time) return false;
+  }
+  return true;
 }
 
 void Arena::KeepForPlan() {

@@ -35,6 +35,7 @@ bool PlacementPlan::Start() {
 }
 
 Bytes PlacementPlan::Next(Bytes bytes, StreamId stream) {
+  begins_ = false;
   if (in_step_ && (phase_ == cut_ || TakesOtherTurn())) BeginPeriod();
   Log(bytes, stream);
   KeepStep();
@@ -175,7 +176,10 @@ void PlacementPlan::EndPacking() {
   state_ = State::kReady;
 }
 
-void PlacementPlan::Accept() { state_ = State::kWaiting; }
+void PlacementPlan::Accept() {
+  state_ = State::kWaiting;
+  has_begun_ = false;
+}
 
 void PlacementPlan::KeepStep() {
   if (in_step_) {
@@ -208,6 +212,8 @@ void PlacementPlan::BeginPeriod() {
   const uint64_t moved = MovedWithin(plan_.size());
   if (state_ == State::kWaiting) {
     state_ = State::kFollowing;
+    begins_ = !has_begun_;
+    has_begun_ = true;
     followed_ = 0;
     moved_unplanned_ = moved;
   } else if (state_ == State::kFollowing) {
@@ -225,6 +231,14 @@ PlacementPlan::Fate PlacementPlan::FateOf(RequestNumber asked) const {
   const Recurring& request = plan_[(PhaseOf(requests_) + 2 * period - ago) % period];
   if (request.life == 0) return Fate::kIsMadeElsewhere;
   return ago < std::max(period, request.life) ? Fate::kIsPlaced : Fate::kStays;
+}
+
+uint32_t PlacementPlan::EndOf(RequestNumber asked) const {
+  const uint32_t ago = number() - asked;
+  if (asked == 0 || !in_step_ || ago == 0 || ago >= 2 * period_length_) return kNever;
+  const auto period = static_cast<uint32_t>(plan_.size());
+  const uint32_t life = plan_[(asked_ + 2 * period - ago) % period].life;
+  return life > ago ? life - ago : kNever;
 }
 
 void PlacementPlan::Refuse() {

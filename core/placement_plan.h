@@ -61,6 +61,17 @@ class PlacementPlan {
   // It does not fit. Another one is made later, each time later than before.
   void Refuse();
   bool following() const { return state_ == State::kFollowing; }
+  // The plan is followed from the request in hand on, for the first time: buffers begin to change
+  // places.
+  bool begins() const { return state_ == State::kFollowing && begins_; }
+  // The requests of a period, with their places if they have a fixed one, and which of them is in
+  // hand.
+  const Array<Recurring>& requests() const { return plan_; }
+  uint32_t phase() const { return asked_; }
+  // Before which request from the one in hand (0) on the live block of this number is freed.
+  // kNever: not within two periods.
+  static constexpr uint32_t kNever = ~uint32_t{0};
+  uint32_t EndOf(RequestNumber number) const;
   // Bytes from the base that the plan uses.
   Bytes size() const { return Bytes{packing_.top() + turns_.units()} * kBlockBytes; }
   // What becomes of the live block of this number in the next periods.
@@ -116,6 +127,7 @@ class PlacementPlan {
   uint32_t phase_ = 0;          // while in_step_: PhaseOf the request to come
   uint32_t asked_ = 0;          // of the last one
   uint32_t cut_ = 0;            // following begins with this request of a period
+  bool begins_ = false;         // following has begun with the request in hand, for the first time
   bool in_step_ = false;        // every request since has come as in the plan
   uint32_t moved_ = 0;          // chunks; wraps around
   uint64_t watched_since_ = 0;
@@ -124,6 +136,7 @@ class PlacementPlan {
   uint64_t retry_at_ = 0;         // no new plan before this request
   uint32_t patience_ = 0;         // periods to wait after a rejection
   uint32_t followed_ = 0;         // whole periods without a break
+  bool has_begun_ = false;        // to be followed, since it was accepted
   uint32_t broken_ = 0;           // breaks in a row without a whole period
 };
 

@@ -1,0 +1,54 @@
+// How many chunks are in use while the buffers of a job change from where they lie to where a plan
+// wants them, played ahead: buffers stay where they are until they are freed, requests go to their
+// places. A place whose bytes are not free yet counts as one elsewhere, in chunks of its own.
+//
+// Not here: what is planned (placement_plan.h), what fits (arena_plan.cc). Threads: none of its
+// own.
+
+#ifndef TIDEMARK_CORE_TRANSITION_H_
+#define TIDEMARK_CORE_TRANSITION_H_
+
+#include "core/array.h"
+#include "core/units.h"
+
+namespace tidemark::core {
+
+class Transition {
+ public:
+  // Chunks below `chunks`, none in use. False: out of memory, as with all the others; nothing is
+  // known then.
+  bool Begin(ChunkIndex chunks);
+  // `chunk` has `live` buffers in it to begin with.
+  void SetLive(ChunkIndex chunk, uint32_t live) { live_[chunk] = live; }
+  // A buffer in [first, last], there already, is freed at `time`.
+  bool Free(uint32_t time, ChunkIndex first, ChunkIndex last) {
+    return changes_.Append({time * 2, first, last});
+  }
+  // A buffer in [first, last] from `begin` to `end`. At the same time, ends come first.
+  bool Use(uint32_t begin, uint32_t end, ChunkIndex first, ChunkIndex last) {
+    return changes_.Append({begin * 2 + 1, first, last}) && Free(end, first, last);
+  }
+  // `count` chunks of nobody else's from `begin` to `end`.
+  bool UseElsewhere(uint32_t begin, uint32_t end, ChunkIndex count) {
+    return changes_.Append({begin * 2 + 1, kElsewhere, count}) &&
+           changes_.Append({end * 2, kElsewhere, count});
+  }
+  // The most chunks in use at once.
+  uint64_t MostInUse();
+
+ private:
+  static constexpr ChunkIndex kElsewhere = ~ChunkIndex{0};
+  struct Change {
+    uint32_t when = 0;  // twice the time; odd: begins
+    ChunkIndex first = 0;
+    ChunkIndex last = 0;  // with kElsewhere: how many
+  };
+  int64_t Apply(const Change& change);
+
+  Array<uint32_t> live_;  // buffers by chunk
+  Array<Change> changes_;
+};
+
+}  // namespace tidemark::core
+
+#endif  // TIDEMARK_CORE_TRANSITION_H_
