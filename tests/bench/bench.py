@@ -17,6 +17,7 @@ import alloc_speed  # noqa: E402
 BENCHES = {"shim": "shim_bench", "calls": "call_cost"}
 # Scoreboards: replays in one process, with arguments of their own and no software GPU.
 SCORES = {"allocator": "allocator_score", "planner": "planner_bench"}
+WRITTEN = ("--csv", "--picture")  # options of theirs that name a file to write
 
 
 def run_alloc_speed(build, arguments):
@@ -30,7 +31,13 @@ def run_score(build, name, arguments):
     if not program.exists():
         print(f"bench: {program} is missing; configure with TIDEMARK_BENCH=ON", file=sys.stderr)
         return 1
-    return subprocess.run([program, *map(as_the_caller_meant, arguments)], check=False).returncode
+    meant = [where_the_caller_is(argument) if before in WRITTEN else as_the_caller_meant(argument)
+             for before, argument in zip([None, *arguments], arguments)]
+    return subprocess.run([program, *meant], check=False).returncode
+
+
+def where_the_caller_is(argument):
+    return str(pathlib.Path(os.environ.get("OLDPWD", "."), argument))
 
 
 def as_the_caller_meant(argument):
@@ -40,13 +47,13 @@ def as_the_caller_meant(argument):
 
 
 def main():
+    given = sys.argv[1:]
+    if len(given) > 2 and given[0] == "--build" and given[2] in SCORES:  # as ./dev bench calls it
+        return run_score(given[1], given[2], given[3:])  # options, --help too, are the program's
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--build", required=True, help="build folder, as ./dev bench gives it")
     parser.add_argument("names", nargs="*", help=f"which ones: {', '.join(BENCHES)} (default: these); or one of {', '.join([*SCORES, 'alloc-speed'])} with its arguments")
     args, rest = parser.parse_known_args()
-    if args.names and args.names[0] in SCORES:
-        after = sys.argv.index(args.names[0]) + 1
-        return run_score(args.build, args.names[0], sys.argv[after:])
     if args.names and args.names[0] == "alloc-speed":
         return run_alloc_speed(args.build, args.names[1:] + rest)
     if rest:
@@ -80,4 +87,7 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -61,6 +61,21 @@ class Files(unittest.TestCase):
         self.assertIn("no net's name contains 'nowhere'", done.stderr)
         self.assertEqual(os.listdir(self.folder), ["step"])
 
+    def test_is_reached_through_bench_py_with_all_its_options(self):
+        bench = pathlib.Path(__file__).parents[1] / "bench.py"
+        build = pathlib.Path(PROGRAM).parents[1]
+
+        def run(*arguments):
+            return subprocess.run([sys.executable, str(bench), "--build", str(build), "planner", *arguments],
+                                  capture_output=True, text=True, timeout=60, check=False,
+                                  env={**os.environ, "OLDPWD": str(self.folder)})
+
+        self.assertIn("usage: planner_bench", run("--help").stdout)
+        # A file to write is named from where the caller is, like one to read.
+        done = run("--traces", str(self.folder), "--csv", "absent/cells.csv")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"{self.folder}/absent/cells.csv cannot be written", done.stderr)
+
 
 if __name__ == "__main__":
     unittest.main(verbosity=2)
