@@ -50,6 +50,14 @@ void DrawOptions(Dice* dice, SweepOptions* options) {
   if (dice->Below(6) == 0) options->spares_yield = !options->spares_yield;
 }
 
+// For what goes round; `most` of it can stay.
+void DrawRound(double most, Dice* dice, SweepOptions* options) {
+  constexpr double kAhead[] = {0, 0.5, 1, 2};
+  if (dice->Below(4) == 0) options->stays = most * 0.125 * dice->Below(9);
+  if (dice->Below(4) == 0) options->out_ahead = kAhead[dice->Below(4)];
+  if (dice->Below(8) == 0) options->in_ahead = kAhead[dice->Below(4)];
+}
+
 // A part of the window, all of the buffer or some chunks, where none is yet; away for as long as it
 // can be. False: no host memory.
 [[nodiscard]] bool AddPart(const Timeline& timeline, Bytes chunk, const OpenWindow& window,
@@ -150,12 +158,15 @@ Found Search::Improve() {
   if (windows_.empty()) return Found::kPlan;
   const uint64_t work = timeline_.ops() + timeline_.uses() + best_pieces_;
   const auto trials = static_cast<uint32_t>(std::min<uint64_t>(kMostTrials, kWork / work));
-  Dice dice;
+  Dice dice, round_dice;
+  (void)round_dice.Below(2);  // out of step with the other
+  const bool goes_round = GoesRound();
   uint32_t gained = 0;
   for (uint32_t t = 0; t < trials && t - gained < kPatience && !IsDone(); ++t) {
     if (!shifts_.CopyFrom(best_shifts_)) return Found::kNoMemory;
     SweepOptions options = best_options_;
     DrawOptions(&dice, &options);
+    if (goes_round) DrawRound(PartThatStays(1.5), &round_dice, &options);
     for (uint32_t k = 1 + dice.Below(3); k-- > 0;) {
       const OpenWindow& window = windows_[dice.Below(static_cast<uint32_t>(windows_.size()))];
       shifts_[window.use] = DrawShift(&dice, timeline_.ops());

@@ -29,8 +29,12 @@ double SharedRate(double rate) {
 
 }  // namespace
 
+// Sweeps of many pieces are left out where they would cost more than all others together.
 Found Search::TryFew(uint32_t recipes) {
+  const uint64_t work = timeline_.ops() + timeline_.uses() + most_pieces_;
+  const bool is_quick_enough = kTrials * work <= kRungWork;
   for (uint32_t recipe = 0; recipe < recipes && !IsDone(); ++recipe) {
+    if (!is_quick_enough && !IsQuick(recipe)) continue;
     if (TryRecipe(recipe) == Found::kNoMemory) return Found::kNoMemory;
   }
   return Found::kPlan;

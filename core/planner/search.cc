@@ -18,6 +18,10 @@ struct Recipe {
   bool yields = false;         // SweepOptions::spares_yield
   double in_speed = 1;         // see SweepOptions
   bool expects_waits = false;  // those of the best plan so far
+  double room = 0;             // if not 0, SweepOptions::stays leaves so many largest floors free
+  double out_ahead = 0;        // see SweepOptions
+  bool goes_round = false;     // only where buffers go round ...
+  bool is_short = false;       // ... and the step is short
 };
 
 // The most promising first: chosen one after the other, each for what it adds to those before it
@@ -33,10 +37,21 @@ constexpr Recipe kRecipes[] = {
     {.spares = 0.6, .expects_waits = true},
     {.pieces = 16},
     {.spares = 0, .keeps_copies = false},
+    {.spares = 0, .room = 2, .goes_round = true, .is_short = true},
+    {.spares = 0, .out_ahead = 2, .goes_round = true},
+    {.spares = 0,
+     .pieces = 16,
+     .expects_waits = true,
+     .room = 4,
+     .out_ahead = 0.5,
+     .goes_round = true},
+    {.yields = true, .expects_waits = true, .out_ahead = 0.5, .goes_round = true, .is_short = true},
+    {.pieces = 16, .room = 4, .goes_round = true},
 };
 
 constexpr Bytes kMostPieces = 8192;       // in the live peak
 constexpr uint32_t kQuickPieces = 128;    // as many in the budget cost little
+constexpr uint64_t kShortStep = 2'000;    // operations and uses
 constexpr uint64_t kBoundWork = 200'000;  // operations times what opens or closes
 // Times closer than this share of the ideal time are equal, and less traffic wins.
 constexpr double kSameTime = 1e-5;
@@ -54,6 +69,7 @@ bool Search::Init(const Step& step, const Machine& machine) {
 
 void Search::Restart() {
   has_plan_ = false;
+  most_pieces_ = 0;
   waits_.Clear();
 }
 
@@ -76,15 +92,18 @@ Found Search::TryRecipes(uint32_t most) {
   return has_plan_ ? Found::kPlan : Found::kNothing;
 }
 
-Found Search::TryQuick(uint32_t recipe) {
-  const bool is_quick = kRecipes[recipe % recipes()].pieces <= kQuickPieces;
-  return TryRecipe(is_quick ? recipe : 0);
+Found Search::TryQuick(uint32_t recipe) { return TryRecipe(IsQuick(recipe) ? recipe : 0); }
+
+bool Search::IsQuick(uint32_t recipe) {
+  return kRecipes[recipe % recipes()].pieces <= kQuickPieces;
 }
 
 Found Search::TryRecipe(uint32_t recipe) {
   const Recipe& r = kRecipes[recipe % recipes()];
   const bool is_limited = machine_.host_budget < timeline_.peak();
   if (!r.keeps_copies && !is_limited) return Found::kNothing;
+  const bool is_short = timeline_.ops() + timeline_.uses() <= kShortStep;
+  if ((r.goes_round && !GoesRound()) || (r.is_short && !is_short)) return Found::kNothing;
   trial_.recipe = recipe;
   if (r.pieces == 0) {
     const DraftResult drafted = DraftByDemand(timeline_, machine_, &draft_);
@@ -94,6 +113,8 @@ Found Search::TryRecipe(uint32_t recipe) {
   SweepOptions options;
   options.spares = r.spares;
   options.keeps_copies = r.keeps_copies;
+  if (r.room > 0) options.stays = PartThatStays(r.room);
+  options.out_ahead = r.out_ahead;
   options.evicts_to_prefetch = r.evicts;
   options.spares_yield = r.yields;
   options.out_speed = out_speed_;
@@ -104,6 +125,23 @@ Found Search::TryRecipe(uint32_t recipe) {
   return TrySweep(options);
 }
 
+// Whether what is kept across iterations is more than the device holds, so that it leaves and
+// returns in a circle.
+bool Search::GoesRound() const {
+  Bytes kept = 0;
+  for (BufferIndex b = 0; b < timeline_.buffers(); ++b) {
+    if (timeline_.CanMove(b) && timeline_.buffer(b).persistent) kept += timeline_.buffer(b).bytes;
+  }
+  return kept > machine_.device_budget;
+}
+
+// The part of all buffers that the device holds beside `room` times the largest floor.
+double Search::PartThatStays(double room) const {
+  const double streams = room * static_cast<double>(timeline_.largest_floor());
+  const double left = static_cast<double>(machine_.device_budget) - streams;
+  return left > 0 ? std::min(left / static_cast<double>(timeline_.peak()), 1.0) : 0;
+}
+
 Found Search::TrySweep(const SweepOptions& options) {
   const Bytes budget = std::min(machine_.device_budget, timeline_.peak());
   if (horizon_budget_ != budget) {
@@ -112,6 +150,7 @@ Found Search::TrySweep(const SweepOptions& options) {
   }
   const Sweep::Result swept = sweep_.Run(timeline_, horizon_, machine_, options, &draft_);
   if (swept == Sweep::Result::kNoMemory) return Found::kNoMemory;
+  most_pieces_ = std::max(most_pieces_, sweep_.pieces());
   if (swept == Sweep::Result::kStuck) draft_.aways.Clear();
   const Found found = TryDraft();
   if (found == Found::kPlan && improved_) {

@@ -62,10 +62,13 @@ class Search {
   void SetHasPlan(bool has_plan) { has_plan_ = has_plan; }
 
   static uint32_t recipes();
+  static bool IsQuick(uint32_t recipe);
 
  private:
   Found TryDraft();
   bool IsBetter(const Plan& plan) const;
+  bool GoesRound() const;
+  double PartThatStays(double room) const;
   Found TrySweep(const SweepOptions& options);
   Found TryFew(uint32_t recipes);
   Found TryDeviceRungs();
@@ -90,6 +93,7 @@ class Search {
   Array<int32_t> shifts_, best_shifts_;
   SweepOptions best_options_;
   size_t best_pieces_ = 0;  // of the sweep with them
+  size_t most_pieces_ = 0;  // of any sweep so far
   // Links that recipes reckon with, as parts of what the machine has.
   double out_speed_ = 1, in_speed_ = 1;
   Nanoseconds least_time_ = 0;  // no plan within the budgets is faster

@@ -46,7 +46,12 @@ Sweep::Result Sweep::Boundary(uint32_t now) {
   double horizon = static_cast<double>(timeline_->step().ops[i].duration);
   if (last != kNone && !links_.IsDone(kIn, last)) horizon += links_.TimeToDrain(kIn);
   if (options_.waits_out != nullptr) horizon += (*options_.waits_out)[(i + 1) % n_];
-  if (!Prefetch(now, horizon) || !CopyOutAhead(now, horizon)) return Result::kNoMemory;
+  const double piece = static_cast<double>(options_.piece) * 1e9;
+  const double out_ahead = options_.out_ahead * piece / machine_->out_rate;
+  const double in_ahead = options_.in_ahead * piece / machine_->in_rate;
+  if (!Prefetch(now, horizon + in_ahead) || !CopyOutAhead(now, horizon + out_ahead)) {
+    return Result::kNoMemory;
+  }
   if (last != kNone) links_.AdvanceUntilDone(kIn, last);
   return Result::kDone;
 }
@@ -124,9 +129,9 @@ void Sweep::AfterUse(uint32_t now, BufferIndex b) {
     if (next_at_[b] == kNone) continue;
     bool pushed = true;
     if (piece.copy != kNone) {
-      pushed = PushHeap<FarthestOnTop>(&evictable_, Entry{rank_[b], p});
+      pushed = PushHeap<FarthestOnTop>(&evictable_, Entry{Ranked(rank_[b], piece), p});
     } else if (dirty_key_[b] != kNone) {
-      pushed = PushHeap<FarthestOnTop>(&dirty_, Entry{dirty_rank_[b], p});
+      pushed = PushHeap<FarthestOnTop>(&dirty_, Entry{Ranked(dirty_rank_[b], piece), p});
     } else if (spare_key_[b] != kNone) {
       pushed = PushHeap<FarthestOnTop>(&spare_, Entry{spare_key_[b], p});
     }

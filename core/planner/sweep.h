@@ -30,9 +30,15 @@ struct SweepOptions {
   bool spares_yield = false;
   double out_speed = 1;  // the links it reckons with, as parts of what the machine has
   double in_speed = 1;
+  // Copies stand in the queues for so much longer than until the next boundary, in pieces.
+  double out_ahead = 0;
+  double in_ahead = 0;
   bool evicts_to_prefetch = true;  // what is used later makes room for what is used sooner
   // Per use of the timeline: operations by which the window after it ranks as longer than it is.
   const Array<int32_t>* shifts = nullptr;
+  // Of each buffer this part leaves last, in all windows alike: where the same is used again and
+  // again in a circle, the rest streams through what room there is.
+  double stays = 0;
   bool keeps_copies = true;  // for another window of the same content, if the host has room
 };
 
@@ -53,6 +59,7 @@ class Sweep {
     BufferIndex buffer;
     Bytes offset;
     Bytes bytes;
+    bool stays;  // SweepOptions::stays
     Where where;
     uint32_t copy;    // number of its copy out; kNone: no valid one; kOldCopy
     uint32_t issued;  // boundary at which that copy was put
@@ -72,6 +79,7 @@ class Sweep {
     int64_t issue;
     uint32_t order;
   };
+  static constexpr uint32_t kStay = 16;  // what stays ranks as used so much sooner
   static constexpr uint32_t kOldCopy = kNone - 1;
 
   [[nodiscard]] bool Prepare();
@@ -93,6 +101,7 @@ class Sweep {
   };
   [[nodiscard]] bool FindCopied(uint32_t now, Victims* found);
   [[nodiscard]] bool CopyOutNow(uint32_t now, uint32_t* victim);
+  [[nodiscard]] bool CopySpareNow(uint32_t now, uint32_t* victim);
   [[nodiscard]] bool PutBack(Array<Entry>* heap);  // what was set aside
   [[nodiscard]] bool FetchMissing(uint32_t now);
   [[nodiscard]] bool Prefetch(uint32_t now, double horizon);
@@ -104,6 +113,10 @@ class Sweep {
   void RunOp(uint32_t now);
   void AfterUse(uint32_t now, BufferIndex b);
 
+  // Rank of a piece, from that of its buffer.
+  static uint32_t Ranked(uint32_t rank, const Piece& piece) {
+    return piece.stays && rank != kNone ? rank / kStay : rank;
+  }
   uint32_t Shifted(uint32_t at, uint32_t use) const;
   bool IsEvictable(const Entry& entry, uint32_t now) const;
   bool IsCopyDone(const Piece& piece) const {

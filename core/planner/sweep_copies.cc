@@ -9,8 +9,9 @@ namespace tidemark::core::planner {
 
 bool Sweep::IsEvictable(const Entry& entry, uint32_t now) const {
   const Piece& piece = pieces_[entry.piece];
-  return piece.where == Where::kDevice && piece.copy != kNone && rank_[piece.buffer] == entry.key &&
-         next_at_[piece.buffer] != kNone && next_at_[piece.buffer] > now;
+  return piece.where == Where::kDevice && piece.copy != kNone &&
+         Ranked(rank_[piece.buffer], piece) == entry.key && next_at_[piece.buffer] != kNone &&
+         next_at_[piece.buffer] > now;
 }
 
 // First what is copied out already and must leave anyway; then what could have stayed, if it is
@@ -25,6 +26,7 @@ Sweep::Result Sweep::EvictOne(uint32_t now) {
   if (victim == kNone) victim = found.pending;
   if (victim == kNone && !CopyOutNow(now, &victim)) return Result::kNoMemory;
   if (victim == kNone) victim = found.staying;
+  if (victim == kNone && !CopySpareNow(now, &victim)) return Result::kNoMemory;
   if (victim == kNone) return Result::kStuck;
   if (!IsCopyDone(pieces_[victim])) links_.AdvanceUntilDone(kOut, pieces_[victim].copy);
   return Evict(victim, now) ? Result::kDone : Result::kNoMemory;
@@ -64,7 +66,7 @@ bool Sweep::CopyOutNow(uint32_t now, uint32_t* victim) {
     PopHeap<FarthestOnTop>(&dirty_);
     const Piece& piece = pieces_[top.piece];
     if (piece.where != Where::kDevice || piece.copy != kNone ||
-        dirty_rank_[piece.buffer] != top.key) {
+        Ranked(dirty_rank_[piece.buffer], piece) != top.key) {
       continue;
     }
     if (next_at_[piece.buffer] == now || host_used_ + piece.bytes > machine_->host_budget) {
@@ -75,6 +77,26 @@ bool Sweep::CopyOutNow(uint32_t now, uint32_t* victim) {
     if (!PutOut(top.piece, now)) return false;
   }
   return PutBack(&dirty_);
+}
+
+// What need not leave for what comes later, where nothing else is left.
+bool Sweep::CopySpareNow(uint32_t now, uint32_t* victim) {
+  aside_.Clear();
+  while (!spare_.empty() && *victim == kNone) {
+    const Entry top = spare_[0];
+    PopHeap<FarthestOnTop>(&spare_);
+    const Piece& piece = pieces_[top.piece];
+    const bool is_stale = piece.where != Where::kDevice || piece.copy != kNone ||
+                          spare_key_[piece.buffer] != top.key || top.key <= now;
+    if (is_stale) continue;
+    if (next_at_[piece.buffer] == now || host_used_ + piece.bytes > machine_->host_budget) {
+      if (!aside_.Append(top)) return false;
+      continue;
+    }
+    *victim = top.piece;
+    if (!PutOut(top.piece, now)) return false;
+  }
+  return PutBack(&spare_);
 }
 
 bool Sweep::PutBack(Array<Entry>* heap) {
@@ -110,7 +132,7 @@ bool Sweep::PutOut(uint32_t p, uint32_t now) {
   piece.issued = now;
   host_used_ += piece.bytes;
   if (piece.copy == Links::kNoMemoryLeft) return false;
-  return PushHeap<FarthestOnTop>(&evictable_, Entry{rank_[piece.buffer], p});
+  return PushHeap<FarthestOnTop>(&evictable_, Entry{Ranked(rank_[piece.buffer], piece), p});
 }
 
 bool Sweep::PutIn(uint32_t p, uint32_t now) {
@@ -184,15 +206,15 @@ bool Sweep::CopyOutAhead(uint32_t now, double horizon) {
     const Entry top = dirty_[0];
     const Piece& piece = pieces_[top.piece];
     const bool is_stale =
-        piece.where != Where::kDevice || piece.copy != kNone ||
-        dirty_rank_[piece.buffer] != top.key || dirty_key_[piece.buffer] <= now ||
+        piece.stays || piece.where != Where::kDevice || piece.copy != kNone ||
+        Ranked(dirty_rank_[piece.buffer], piece) != top.key || dirty_key_[piece.buffer] <= now ||
         horizon_->Excess(dirty_key_[piece.buffer], now) <= leaving_[dirty_key_[piece.buffer] % n_];
     if (!is_stale && host_used_ + piece.bytes > machine_->host_budget) return true;
     PopHeap<FarthestOnTop>(&dirty_);
     if (!is_stale) leaving_[dirty_key_[piece.buffer] % n_] += piece.bytes;
     if (!is_stale && !PutOut(top.piece, now)) return false;
-    if (is_stale && dirty_rank_[piece.buffer] == top.key && piece.where == Where::kDevice &&
-        piece.copy == kNone &&
+    if (is_stale && Ranked(dirty_rank_[piece.buffer], piece) == top.key &&
+        piece.where == Where::kDevice && piece.copy == kNone &&
         !PushHeap<FarthestOnTop>(&spare_, Entry{spare_key_[piece.buffer], top.piece})) {
       return false;
     }

@@ -55,8 +55,11 @@ bool Sweep::CutPieces() {
     first_piece_[b] = static_cast<uint32_t>(pieces_.size());
     if (!timeline_->CanMove(b)) continue;
     const Bytes bytes = timeline_->buffer(b).bytes;
-    for (Bytes at = 0; at < bytes; at += options_.piece) {
-      Piece piece{b, at, std::min(options_.piece, bytes - at), Where::kDevice, kNone, 0, 0, 0};
+    const auto part = static_cast<Bytes>(static_cast<double>(bytes) * options_.stays);
+    const Bytes stays = part / machine_->chunk_bytes * machine_->chunk_bytes;
+    for (Bytes at = 0, end = 0; at < bytes; at = end) {
+      end = std::min(at < stays ? stays : bytes, at + options_.piece);
+      Piece piece{b, at, end - at, at < stays, Where::kDevice, kNone, 0, 0, 0};
       if (!pieces_.Append(piece)) return false;
     }
   }
@@ -164,7 +167,7 @@ bool Sweep::StartState() {
     if (aim_[last] == 0) continue;
     dirty_key_[piece.buffer] = timeline_->use(last).op + aim_[last] - n_;
     dirty_rank_[piece.buffer] = dirty_key_[piece.buffer];
-    if (!dirty_.Append({dirty_key_[piece.buffer], entry.piece})) return false;
+    if (!dirty_.Append({Ranked(dirty_key_[piece.buffer], piece), entry.piece})) return false;
   }
   aside_.Clear();
   std::make_heap(missing_.begin(), missing_.end(),

@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "tests/step/model_step.h"
 #include "tests/step/simulator.h"
 #include "tests/step/transformer_step.h"
 
@@ -52,9 +53,14 @@ std::vector<Net> TracedNets(const std::string& folder, size_t* left_out) {
 
 std::vector<Net> GeneratedNets() {
   std::vector<Net> nets;
+  std::vector<steps::NamedStep> named;
   for (const steps::TransformerShape& shape : steps::ScoreboardShapes()) {
+    named.push_back(steps::TransformerStep(shape));
+  }
+  for (steps::NamedStep& step : steps::ModelSteps()) named.push_back(std::move(step));
+  for (steps::NamedStep& step : named) {
     Net net;
-    net.named = steps::TransformerStep(shape);
+    net.named = std::move(step);
     net.generated = true;
     net.live_peak = steps::LivePeak(net.named.step);
     nets.push_back(std::move(net));

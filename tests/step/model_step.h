@@ -1,0 +1,34 @@
+// Training steps of models that are no transformers, for the scoreboard: written down by hand as
+// their kernels would run, durations from a roofline of the same device as transformer_step.h.
+// Nothing is random. Threads: none of its own.
+
+#ifndef TIDEMARK_TESTS_STEP_MODEL_STEP_H_
+#define TIDEMARK_TESTS_STEP_MODEL_STEP_H_
+
+#include <vector>
+
+#include "tests/step/step_trace.h"
+
+namespace tidemark::steps {
+
+// Recommendation: 26 embedding tables, each read once at the start and updated once at the end in
+// the opposite order, a small perceptron in between. Nearly all bytes go round once per step.
+NamedStep EmbeddingTablesStep();
+
+// A U-Net for images: skip connections from each level down to the same level up, then an Adam pass
+// over all weights, then a pass that averages them. Two passes over state at the end of the step.
+NamedStep AveragedUnetStep();
+
+// A graph network on the whole graph: four feature blocks through six layers side by side, all of
+// which read one adjacency matrix, forward and backward.
+NamedStep WholeGraphStep();
+
+// Inference that streams its weights: 60 equal layers, each read once, activations small.
+NamedStep StreamedWeightsStep();
+
+// All of the above.
+std::vector<NamedStep> ModelSteps();
+
+}  // namespace tidemark::steps
+
+#endif  // TIDEMARK_TESTS_STEP_MODEL_STEP_H_
