@@ -412,10 +412,13 @@ class Run {
     }
     now_ = time;
     for (Link* link : links) {
-      if (link->busy && link->remaining / RatePerNs(*link) <= 1e-2) Finish(link);
+      if (link->busy && IsOver(link->remaining / RatePerNs(*link))) Finish(link);
     }
     for (Link* link : links) StartNext(link);
   }
+
+  // After days, what is left of a copy may be too short for the clock to tell.
+  bool IsOver(double left_ns) const { return left_ns <= 1e-2 || now_ + left_ns <= now_; }
 
   void Finish(Link* link) {
     const MoveIndex m = (*link->queue)[link->head];

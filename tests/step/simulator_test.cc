@@ -13,6 +13,24 @@ using core::Machine;
 using core::Plan;
 using core::Step;
 
+// Late in a long step the clock counts in quarters of a nanosecond, and copies end between them.
+TEST(Simulator, EndsCopiesAfterDaysAsWell) {
+  StepBuilder s;
+  s.Transient(9000);
+  const core::Nanoseconds days = core::Nanoseconds{1} << 50;
+  s.Op(days, {}, {0});
+  s.Op(days, {}, {});
+  s.Op(days, {0}, {});
+  const core::Step step = s.Take();
+  Machine machine = SmallMachine();
+  machine.out_rate = machine.out_rate_duplex = machine.in_rate = machine.in_rate_duplex = 7e9;
+  for (core::Bytes bytes = 1000; bytes <= 9000; bytes += 1000) {
+    const Simulation run = Simulate(step, machine, PlanOf({MoveOf(0, bytes, {0, 1, 2, 2})}));
+    EXPECT_EQ(run.refusal, "");
+    EXPECT_NEAR(run.step_ns, 3 * static_cast<double>(days), 2 * 9000 / 7.0 + 4);
+  }
+}
+
 TEST(Simulator, AStepWithoutMovesTakesTheSumOfItsDurationsAndItsLivePeak) {
   const Step step = SmallStep();
   const Simulation s = Simulate(step, SmallMachine(), Plan());
