@@ -91,6 +91,7 @@ CUresult DeviceMemory::Allocate(Bytes bytes, CUcontext context, CUdeviceptr* add
   block->kind = TM_WIRE_CLASS_UNKNOWN;
   block->tag = (kFirstId | static_cast<uint64_t>(device_) << kDeviceIdBits) + ++next_id_;
   block->birth = iteration_.Birth();
+  demand_.Note(allocator_.allocated());
   looked_ahead_ = 0;
   block->owner = pooled ? 0 : reinterpret_cast<uint64_t>(context);
   *address = base_ + block->offset;
@@ -109,6 +110,7 @@ bool DeviceMemory::Free(CUdeviceptr address) {
   // Work of peers is not in our streams' events; the driver's own free would wait as well.
   for (int i = 0; i < peer_count_; ++i) peers_[i]->SynchronizeAll();
   iteration_.Died(NameOf(block));
+  if (brought_count_ != 0) JudgeBrought(block);
   arena_.Free(block, core::kAnyStream, streams.open_epoch());
   ++counters_.frees;
   if (supply_.reserve(Place::kDevice) > kReserveFloor || counters_.frees % kFreesPerLook == 0) {
@@ -181,6 +183,7 @@ void DeviceMemory::DropBuffersOf(CUcontext context) {
 // No context is left, and the last one was synchronised: nothing is in flight.
 void DeviceMemory::DropEverything() {
   DropBuffersOf(nullptr);
+  brought_count_ = 0;
   streams.AllIdle();
   arena_.Passed(streams.passed());
   arena_.Release(table_.size());

@@ -3,7 +3,8 @@
 //
 // Flow: manager.cc and gate.cc call in with the lock held (Allocate gives it up while it waits for
 // the daemon or for other jobs); allocation is in device_memory.cc, what lies
-// under the arena in backing.cc, moves and safepoints in residency.cc, figures in figures.cc.
+// under the arena in backing.cc, moves and safepoints in residency.cc, what runs ahead of need in
+// ahead.cc and foreseen.cc, figures in figures.cc.
 // Threads: `mutex` is held for every call except Contains(); work that was let through the gate is
 // counted in `inside` until the driver took it.
 
@@ -15,6 +16,7 @@
 #include "core/arena.h"
 #include "core/iteration.h"
 #include "interpose/chunk_supply.h"
+#include "interpose/demand.h"
 #include "interpose/early_copies.h"
 #include "interpose/futex.h"
 #include "interpose/mover.h"
@@ -32,6 +34,9 @@ struct MoveCounters {
   uint64_t copied_ahead = 0;  // while the job computed, before they were to leave
   uint64_t left_free = 0;     // of those, that left without another copy
   uint64_t prefetched = 0;
+  uint64_t brought_ahead = 0;   // with what a launch waited for, because it was foreseen
+  uint64_t brought_used = 0;    // of those, that were used
+  uint64_t brought_wasted = 0;  // of those, that left or were freed without a use
   uint64_t returned = 0;
   uint64_t host_mapped_accesses = 0;
   uint64_t safepoints = 0;
@@ -102,6 +107,7 @@ class DeviceMemory {
   // what it touches, then its end.
   core::LaunchNumber NextLaunch(uint64_t what = 0) {
     iteration_.Begin(what);
+    demand_.Begin(iteration_.now(), allocator_.allocated());
     return ++launch_;
   }
   void Touch(core::Block* block, core::LaunchNumber launch) {
@@ -200,7 +206,7 @@ class DeviceMemory {
   uint64_t HostRoom() const {
     return supply_.reserve(Place::kHost) + supply_.room(Place::kHost) + early_.count();
   }
-  bool TakeDeviceChunk(uint32_t more, Chunk* chunk);
+  uint64_t FreeChunks() const;
   CUresult MapChunk(core::ChunkIndex index, const Chunk& chunk);
   CUdeviceptr ChunkAddress(core::ChunkIndex index) const {
     return base_ + core::Bytes{index} * core::kChunkBytes;
@@ -215,6 +221,14 @@ class DeviceMemory {
   void SettleCopies();
   void DropCopies(bool all);
   void DropCopy(core::ChunkIndex chunk);
+
+  // ---- Returns ahead of their use (foreseen.cc).
+  uint64_t PartlyUsed() const;
+  uint32_t AddForeseen(core::ChunkIndex* list, uint32_t count);
+  void NoteBrought(const core::ChunkIndex* list, uint32_t count);
+  void JudgeBrought();
+  void JudgeBrought(const core::Block* freed);
+  void LoseBrought(core::ChunkIndex chunk);
 
   bool CanReturn(core::LaunchNumber launch);
   // One chunk on its way to the other side.
@@ -238,16 +252,17 @@ class DeviceMemory {
                const PlanAdvice& advice);
   uint64_t Evict(uint64_t count, core::LaunchNumber before);
   uint64_t EvictAhead(uint64_t missing);
-  uint64_t Exchange(const core::ChunkIndex* wanted, uint32_t count, uint64_t room,
-                    core::LaunchNumber before, bool evict);
+  uint64_t Exchange(const core::ChunkIndex* wanted, uint32_t count, uint32_t must, uint64_t room,
+                    core::LaunchNumber before);
   struct Moving;
   uint64_t MoveAll(Shift* list, int count);
+  static bool Starts(void* moving, int index);
   static void Arrived(void* moving, int first, int count);
   void SwapRun(Shift* run, int count);
   bool SwapBack(const Shift& shift);
   bool SetAccess(core::ChunkIndex first, core::ChunkIndex chunks);
   uint64_t Return(const core::ChunkIndex* list, uint32_t count) {
-    return Exchange(list, count, 0, 0, false);
+    return Exchange(list, count, 0, 0, 0);
   }
   void FollowPolicySlow();
   bool ReadBudgets(tm_wire_policy_page* page);
@@ -279,6 +294,7 @@ class DeviceMemory {
   core::ChunkTable& table_ = arena_.table();
   const core::ArenaAllocator& allocator_ = arena_.allocator();
   core::Iteration iteration_;
+  Demand demand_;
   PlanFollower follower_;
   core::LaunchNumber timed_launch_ = 0;  // launches and time at the last look ahead, for their pace
   int64_t timed_at_ns_ = 0;
@@ -295,6 +311,14 @@ class DeviceMemory {
   uint32_t due_count_ = 0;
   uint32_t ahead_ = 16;        // copies that may run ahead at present
   uint64_t host_lacking_ = 0;  // host chunks that copies ahead wanted and that were not there
+  struct Brought {
+    core::ChunkIndex chunk;
+    core::LaunchNumber launch;
+  };
+  static constexpr uint32_t kMostBrought = 256;
+  Brought brought_[kMostBrought];  // ahead, and not yet used as far as was looked
+  uint32_t brought_count_ = 0;
+  uint64_t partly_used_ = 0;  // chunks, see AddForeseen
   CUcontext contexts_[kContexts] = {};
   int context_count_ = 0;
   DeviceMemory* peers_[kDevices] = {};

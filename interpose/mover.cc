@@ -153,10 +153,22 @@ int Mover::MakeGroups(const Transfer* list, int count, Group* groups) {
 }
 
 // Returns how many groups the driver took, all of each.
-int Mover::Submit(const Transfer* list, const Group* groups, int count) {
+int Mover::Submit(const Transfer* list, const Group* groups, int count, const Arrival& arrival) {
   int taken = 0;
-  while (taken < count && SubmitGroup(list, groups[taken], events_[taken])) ++taken;
+  while (taken < count && StartGroup(list, groups[taken], arrival) &&
+         SubmitGroup(list, groups[taken], events_[taken])) {
+    ++taken;
+  }
   return taken;
+}
+
+bool Mover::StartGroup(const Transfer* list, const Group& group, const Arrival& arrival) {
+  for (int i = group.first; i < group.first + group.count; ++i) {
+    if (arrival.starts != nullptr && !arrival.starts(arrival.owner, i)) return false;
+    if (!MapStaging(list[i], i)) return false;
+    staged_[i] = list[i].target.side == 0;
+  }
+  return true;
 }
 
 bool Mover::SubmitGroup(const Transfer* list, const Group& group, CUevent event) {
@@ -216,11 +228,10 @@ void Mover::Arrive(Transfer* list, const Group& group) {
 void Mover::Copy(Transfer* list, int count, const Arrival& arrival) {
   for (int i = 0; i < count; ++i) list[i].done = false;
   if (!Prepare()) return;
-  int mapped = 0;
-  while (mapped < count && MapStaging(list[mapped], mapped)) ++mapped;
   Group groups[kBatch];
   bool tried[kBatch] = {};
-  const int taken = Submit(list, groups, MakeGroups(list, mapped, groups));
+  for (bool& staged : staged_) staged = false;
+  const int taken = Submit(list, groups, MakeGroups(list, count, groups), arrival);
   for (int g = 0; g < taken; ++g) {
     if (driver_->cuEventSynchronize(events_[g]) != CUDA_SUCCESS) continue;
     Arrive(list, groups[g]);
@@ -229,7 +240,7 @@ void Mover::Copy(Transfer* list, int count, const Arrival& arrival) {
   }
   // After a failure too: nothing may be in flight when the staging window goes.
   for (const CUstream stream : streams_) driver_->cuStreamSynchronize(stream);
-  for (int i = 0; i < mapped; ++i) {
+  for (int i = 0; i < count; ++i) {
     if (!tried[i] || list[i].done) continue;
     list[i].done = list[i].to == Place::kDevice && list[i].hash.known && Recheck(list[i], i);
     if (list[i].done) {
@@ -239,8 +250,8 @@ void Mover::Copy(Transfer* list, int count, const Arrival& arrival) {
       ++mismatches_;
     }
   }
-  for (int i = 0; i < mapped; ++i) {
-    if (list[i].target.side == 0) UnmapStaging(i);
+  for (int i = 0; i < count; ++i) {
+    if (staged_[i]) UnmapStaging(i);
   }
   if (window_lost_) staging_ = 0;
   window_lost_ = false;

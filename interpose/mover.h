@@ -1,7 +1,7 @@
 // Copies chunks between the arena and fresh chunks, both directions at once: each on the stream of
 // its direction, to the fresh chunk's place beside the arena, or where it has none, through a
-// staging window that is mapped over it. The caller hears of each few as soon as they are proven,
-// while the next are on their way: remapping takes the host about as long as copying the link.
+// staging window that is mapped over it. The caller hears of each as soon as it is proven, while
+// the next are on their way: remapping takes the host about as long as copying the link.
 //
 // Proof of a copy: bytes that leave are hashed where they lie, on the device, and what comes back
 // is hashed there again; the two must agree, or the bytes on the host must have changed in between
@@ -42,9 +42,13 @@ void* HostMemory(const kernels::Driver& driver, size_t bytes);
 // Creates those of the `count` events that are null. False: one stayed null.
 bool CreateEvents(const kernels::Driver& driver, CUevent* events, uint32_t count);
 
-// Called when [first, first + count) of a list have arrived, or have failed; `done` says which.
+// The caller's side of a list of copies.
 struct Arrival {
   void* owner = nullptr;
+  // Before the copy of the transfer at `index` starts, while those before are on their way: gives
+  // it its target, if it has none. False: there is none, and neither it nor what follows is tried.
+  bool (*starts)(void* owner, int index) = nullptr;
+  // [first, first + count) of the list have arrived, or have failed; `done` says which.
   void (*arrived)(void* owner, int first, int count) = nullptr;
 };
 
@@ -78,7 +82,7 @@ class Mover {
     uint64_t source;
     uint64_t copy;
   };
-  static constexpr int kGroup = 2;  // transfers that arrive together
+  static constexpr int kGroup = 1;  // transfers that arrive together
   struct Group {                    // neighbours in the list, of one direction
     int first;
     int count;
@@ -91,8 +95,9 @@ class Mover {
   bool MapStaging(const Transfer& transfer, int slot);
   void UnmapStaging(int slot);
   static int MakeGroups(const Transfer* list, int count, Group* groups);
-  int Submit(const Transfer* list, const Group* groups, int count);
+  int Submit(const Transfer* list, const Group* groups, int count, const Arrival& arrival);
   bool SubmitGroup(const Transfer* list, const Group& group, CUevent event);
+  bool StartGroup(const Transfer* list, const Group& group, const Arrival& arrival);
   bool SubmitOne(const Transfer& transfer, int slot);
   bool Collect(const Group& group, CUstream stream);
   void Arrive(Transfer* list, const Group& group);
@@ -122,6 +127,7 @@ class Mover {
   kernels::HashModule hash_;
   bool hash_tried_ = false;
   bool window_lost_ = false;
+  bool staged_[kBatch] = {};  // MapStaging was done, of the list in hand
   uint64_t proven_[2] = {};
   uint64_t mismatches_ = 0;
 };

@@ -95,6 +95,7 @@ void DeviceMemory::LookAhead() {
       if (foreseen) Foresee(block, i, next, advice);
     }
   }
+  JudgeBrought();
 }
 
 // What a plan wants away goes first and comes back last, however near its next use; a part of a
@@ -139,7 +140,7 @@ void DeviceMemory::UpdatePlan() {
 // Inside a safepoint. Frees up to `count` device chunks into the reserve; returns how many.
 uint64_t DeviceMemory::Evict(uint64_t count, LaunchNumber before) {
   const uint64_t evicted = counters_.evicted;
-  Exchange(nullptr, 0, count, before, true);
+  Exchange(nullptr, 0, 0, count, before);
   return counters_.evicted - evicted;
 }
 
@@ -163,33 +164,35 @@ uint64_t DeviceMemory::EvictAhead(uint64_t missing) {
 }
 
 // Inside a safepoint: brings `wanted` to the device and frees `room` chunks besides into the
-// device's reserve, with both directions of the link at work. With `evict`, chunks last used before
-// `before` leave for it. Returns how many of `wanted` came.
-uint64_t DeviceMemory::Exchange(const ChunkIndex* wanted, uint32_t count, uint64_t room,
-                                LaunchNumber before, bool evict) {
+// device's reserve, with both directions of the link at work. For the room and for the first `must`
+// of `wanted`, chunks last used before `before` leave; the others come as far as there is room.
+// Returns how many of `wanted` came.
+uint64_t DeviceMemory::Exchange(const ChunkIndex* wanted, uint32_t count, uint32_t must,
+                                uint64_t room, LaunchNumber before) {
   if (!moves_allowed_) return 0;
   SettleCopies();
   LookAhead();
   // What waits in the allocator's caches is no victim: its chunks may go back to the supply below.
   arena_.allocator().FoldCache();
   ChunkIndex victims[kMostMoves];
-  const uint64_t need = room + count < kMostMoves ? room + count : kMostMoves;
-  const uint32_t victim_count =
-      evict ? table_.Victims(before, victims, static_cast<uint32_t>(need)) : 0;
+  const uint64_t need = room + must < kMostMoves ? room + must : kMostMoves;
+  const uint32_t victim_count = table_.Victims(before, victims, static_cast<uint32_t>(need));
   uint32_t next_victim = 0, next_wanted = 0;
   uint64_t came = 0;
   while (!broken_) {
     Shift list[Mover::kBatch];
     int batch = 0;
-    while (batch < Mover::kBatch / 2 && next_wanted < count &&
-           TakeDeviceChunk(count - next_wanted - 1, &list[batch].fresh)) {
+    const int most_in = next_victim < victim_count ? Mover::kBatch / 2 : Mover::kBatch;
+    uint64_t free = FreeChunks();
+    while (batch < most_in && next_wanted < count) {
+      Chunk fresh;  // of those that are free, each is taken when its copy starts
+      if (free == 0 && !supply_.Take(Place::kDevice, count - next_wanted - 1, &fresh)) break;
+      if (free != 0) --free;
       const ChunkIndex index = wanted[next_wanted++];
-      list[batch] = {index, list[batch].fresh, Place::kDevice, hashes_[index], false, false};
-      ++batch;
+      list[batch++] = {index, fresh, Place::kDevice, hashes_[index], false, false};
     }
-    const uint64_t lacking = count - next_wanted;
-    const uint64_t reserve = supply_.reserve(Place::kDevice);
-    uint64_t leave = room + (lacking > reserve ? lacking - reserve : 0);
+    const uint64_t lacking = must > next_wanted ? must - next_wanted : 0;
+    uint64_t leave = room + (lacking > free ? lacking - free : 0);
     for (; leave != 0 && batch < Mover::kBatch && next_victim < victim_count; --leave) {
       list[batch] = {victims[next_victim], Chunk(), Place::kHost, ChunkHash(), false, false};
       if (!TakeHostChunk(leave - 1, &list[batch])) break;
@@ -209,9 +212,13 @@ uint64_t DeviceMemory::Exchange(const ChunkIndex* wanted, uint32_t count, uint64
   return came;
 }
 
-bool DeviceMemory::TakeDeviceChunk(uint32_t more, Chunk* chunk) {
-  if (supply_.reserve(Place::kDevice) == 0) arena_.Release(more + 1);
-  return supply_.Take(Place::kDevice, more, chunk);
+// Device chunks that hold no byte of a live buffer.
+uint64_t DeviceMemory::FreeChunks() const {
+  uint64_t free = supply_.reserve(Place::kDevice);
+  for (ChunkIndex i = 0; i < table_.high_water(); ++i) {
+    free += table_.state(i) == ChunkState::kDevice && table_.live(i) == 0 ? 1 : 0;
+  }
+  return free;
 }
 
 // One MoveAll, as Arrived hears of it.
@@ -219,6 +226,7 @@ struct DeviceMemory::Moving {
   DeviceMemory* memory;
   Shift* list;
   Transfer* transfers;
+  int lacking;  // transfers that have no chunk yet
 };
 
 // Inside a safepoint: puts each `fresh` under its chunk's address with the bytes that are there,
@@ -230,8 +238,10 @@ uint64_t DeviceMemory::MoveAll(Shift* list, int count) {
   std::sort(list, list + count, [](const Shift& a, const Shift& b) {
     return a.to != b.to ? a.to < b.to : a.index < b.index;
   });
+  int lacking = 0;
   for (int i = 0; i < count; ++i) {
-    supply_.GiveSide(&list[i].fresh);
+    lacking += list[i].fresh.valid ? 0 : 1;
+    if (list[i].fresh.valid) supply_.GiveSide(&list[i].fresh);
     transfers[i] = {ChunkAddress(list[i].index),
                     list[i].fresh,
                     list[i].to,
@@ -239,17 +249,33 @@ uint64_t DeviceMemory::MoveAll(Shift* list, int count) {
                     false,
                     list[i].copied};
   }
-  Moving moving{this, list, transfers};
-  mover_.Copy(transfers, count, {&moving, &Arrived});
+  Moving moving{this, list, transfers, lacking};
+  mover_.Copy(transfers, count, {&moving, &Starts, &Arrived});
   uint64_t moved = 0;
   for (int i = 0; i < count; ++i) {
     if (list[i].done) {
       ++moved;
-    } else {
+    } else if (list[i].fresh.valid) {
       supply_.Put(list[i].to, list[i].fresh);
     }
   }
   return moved;
+}
+
+// A free chunk is unmapped while former copies are on the link, a few at a time.
+bool DeviceMemory::Starts(void* owner, int index) {
+  constexpr int kFew = 4;
+  Moving* moving = static_cast<Moving*>(owner);
+  Chunk* fresh = &moving->list[index].fresh;
+  if (fresh->valid) return true;
+  ChunkSupply* supply = &moving->memory->supply_;
+  const auto few = static_cast<ChunkIndex>(std::min(moving->lacking, kFew));
+  if (supply->reserve(Place::kDevice) == 0) moving->memory->arena_.Release(few);
+  --moving->lacking;
+  if (!supply->Take(Place::kDevice, 0, fresh)) return false;
+  supply->GiveSide(fresh);
+  moving->transfers[index].target = *fresh;
+  return true;
 }
 
 void DeviceMemory::Arrived(void* owner, int first, int count) {
@@ -301,6 +327,7 @@ void DeviceMemory::SwapRun(Shift* run, int count) {
       ++(out ? counters_.moved_out : counters_.moved_in);
     }
     if (out) ++counters_.evicted;
+    if (out && brought_count_ != 0) LoseBrought(run[i].index);
   }
 }
 
@@ -332,7 +359,12 @@ void DeviceMemory::MakeResident(Block* const* blocks, int count, LaunchNumber la
   const int64_t started = NowNs();
   {
     Safepoint safepoint(this);
-    if (safepoint.reached()) Exchange(list, wanted, 0, launch, true);
+    if (safepoint.reached()) {
+      LookAhead();
+      const uint32_t count = AddForeseen(list, wanted);
+      Exchange(list, count, wanted, 0, launch);
+      NoteBrought(list + wanted, count - wanted);
+    }
   }
   uint32_t returned = 0;
   for (uint32_t i = 0; i < wanted; ++i) returned += table_.state(list[i]) == ChunkState::kDevice;
