@@ -43,17 +43,22 @@ bool Arena::Order(Block* block, StreamId stream) {
     block->stream = stream;  // what it frees may be used by itself without another wait
     return true;
   }
-  allocator_.Free(block, 0);
+  Drop(block, 0, kAnyStream);
   return false;
 }
 
 bool Arena::Extend(Bytes bytes, Bytes at, bool settled) {
   Extension extension;
+  if (held_) {
+    if (at != kAnyOffset && !PlanExtension(bytes, at, &extension)) return false;
+    PutBack();
+  }
   if (!PlanExtension(bytes, at, &extension)) return false;
   const bool acquires = seam_.acquire != nullptr;
   const ChunkIndex wanted = acquires && !settled ? Wanted(extension, bytes) : 0;
   if (wanted != 0) {
     seam_.acquire(seam_.owner, Available() + wanted);
+    if (held_) PutBack();  // others may have called meanwhile
     if (!PlanExtension(bytes, at, &extension)) return false;
   }
   const ChunkIndex missing = extension.missing;
@@ -211,11 +216,13 @@ bool Arena::UnmapRange(Range range) {
 }
 
 ChunkIndex Arena::Missing(Bytes bytes) {
+  if (held_) PutBack();
   Extension extension;
   return allocator_.PlanExtension(bytes, &extension) ? extension.missing : 0;
 }
 
 ChunkIndex Arena::Release(ChunkIndex count) {
+  if (held_) PutBack();
   allocator_.FoldCache();
   const ChunkIndex released = UnmapFree(count, {});
   return released + UnmapFree(count - released, {ChunkState::kDevice, {}, true});
@@ -236,6 +243,7 @@ ChunkIndex Arena::UnmapFree(ChunkIndex count, const Search& search) {
 void Arena::ReleaseHost() {
   holes_on_host_ = false;
   if (table_.host_chunks() == 0) return;
+  if (held_) PutBack();
   allocator_.FoldCache();
   UnmapFree(table_.high_water(), {ChunkState::kHost, {}, true});
   // Later, when their fences have passed.

@@ -16,6 +16,9 @@
 // do, and a plan fits into what is mapped or may be, requests go to its places before step 1, and
 // others go elsewhere as long as there is memory for it.
 //
+// Once it has followed one for a period, it holds the plan's bytes (arena_held.cc): such a request
+// costs a fraction of any other.
+//
 // Not here: time, physical memory, threads. The owner serialises.
 
 #ifndef TIDEMARK_CORE_ARENA_H_
@@ -24,6 +27,7 @@
 #include "core/arena_allocator.h"
 #include "core/array.h"
 #include "core/chunk_table.h"
+#include "core/held_places.h"
 #include "core/placement_plan.h"
 #include "core/transition.h"
 
@@ -89,16 +93,15 @@ class Arena {
   Block* Allocate(Bytes bytes, StreamId stream = kAnyStream) {
     if (holes_on_host_) ReleaseHost();
     const Request request{bytes, passed_, stream, false};
-    if (plan_.on() && bytes > kSmallLimit) return AllocateByPlan(request);
-    return AllocateAnywhere(request);
+    if (!plan_.on() || bytes <= kSmallLimit) return AllocateAnywhere(request);
+    return held_ ? AllocateHeld(request) : AllocateByPlan(request);
   }
   // `stream` is where the block was last used; kAnyStream when that is not known. Other streams may
   // have to wait for `fence` before they use its bytes. 0: nothing in flight touches them.
   void Free(Block* block, StreamId stream = kAnyStream, FenceId fence = 0) {
     if (fence > newest_) newest_ = fence;
     if (table_.host_chunks() != 0 && OnHost(block)) holes_on_host_ = true;
-    if (block->number != 0) plan_.Freed(block->number);
-    allocator_.Free(block, fence, stream);
+    Drop(block, fence, stream);
   }
   // Chunks that a request of `bytes` lacks at present.
   ChunkIndex Missing(Bytes bytes);
@@ -107,7 +110,12 @@ class Arena {
     if (fence > passed_) passed_ = fence;
   }
   FenceId passed() const { return passed_; }
-  Block* Find(Bytes offset) const { return allocator_.Find(offset); }
+  Block* Find(Bytes offset) const {
+    if (held_ && offset - plan_base_ < plan_.packed()) {
+      if (Block* block = places_.Find(offset - plan_base_)) return block;
+    }
+    return allocator_.Find(offset);
+  }
 
   // Once per decay interval of the owner's choice: of the chunks that the highest demand since the
   // last call could have done without, half are unmapped, as far as they are free, so that the
@@ -125,9 +133,19 @@ class Arena {
 
   ChunkIndex mapped() const { return table_.device_chunks() + table_.host_chunks(); }
   ChunkTable& table() { return table_; }
-  ArenaAllocator& allocator() { return allocator_; }
+  // With every block in address order. That costs a while where the arena holds a plan's bytes: not
+  // for what is done in every step.
+  ArenaAllocator& allocator() {
+    if (held_) PutBack();
+    return allocator_;
+  }
+  // Its sums, which are right at any time.
+  const ArenaAllocator& sums() const { return allocator_; }
+  AllocatorStats Stats() const { return allocator_.Stats(passed_, held_ ? &places_ : nullptr); }
   const ArenaCounters& counters() const { return counters_; }
-  bool Validate() const { return allocator_.Validate(); }
+  // Whether requests of the plan get their places without a search at present.
+  bool holds_plan() const { return held_; }
+  bool Validate() const { return allocator_.Validate(held_ ? &places_ : nullptr); }
 
  private:
   struct Range {
@@ -146,6 +164,11 @@ class Arena {
     return Order(block, stream) ? block : nullptr;
   }
   bool Order(Block* block, StreamId stream);
+  void Drop(Block* block, FenceId fence, StreamId stream) {
+    if (block->slot != 0) return FreeHeld(block, fence, stream);
+    if (block->number != 0) plan_.Freed(block->number);
+    allocator_.Free(block, fence, stream);
+  }
   Block* AllocateAnywhere(const Request& request) {
     Block* block = Place(request);
     return block != nullptr ? block : AllocateSlow(request);
@@ -177,6 +200,7 @@ class Arena {
 
   // In arena_plan.cc.
   Block* AllocateByPlan(const Request& request);
+  Block* AllocatePlanned(const Request& request, Bytes place, RequestNumber number);
   Block* PlaceAt(const Request& request, Bytes offset);
   void AnswerPlan();
   Bytes RoomForPlan();
@@ -186,6 +210,14 @@ class Arena {
   bool IsFreeBy(uint32_t time, Bytes offset, Bytes size) const;
   void KeepForPlan();
 
+  // In arena_held.cc.
+  bool StartHolding(const Request& request);
+  bool IsInPlace(Block* block);
+  bool HoldPlan();
+  void PutBack();
+  Block* AllocateHeld(const Request& request);
+  void FreeHeld(Block* block, FenceId fence, StreamId stream);
+
   ArenaSeam seam_;
   ArenaOptions options_;
   ChunkTable table_;
@@ -194,7 +226,11 @@ class Arena {
   PlacementPlan plan_;
   Bytes plan_base_ = 0;
   Transition transition_;
-  Array<Range> undo_;  // mapped for the request in hand
+  HeldPlaces places_;       // of the plan
+  uint32_t places_of_ = 0;  // plans() for which they were built
+  bool missed_ = false;     // a request of the period did not get its place
+  bool held_ = false;       // requests get them without a search
+  Array<Range> undo_;       // mapped for the request in hand
   FenceId passed_ = 0;
   FenceId newest_ = 0;          // the largest fence anything was freed with
   bool holes_on_host_ = false;  // a host chunk may have become wholly free

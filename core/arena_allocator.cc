@@ -83,13 +83,7 @@ Block* ArenaAllocator::Choose(const Request& request, Bytes size, bool small) {
 }
 
 void ArenaAllocator::Free(Block* block, FenceId fence, StreamId stream) {
-  requested_ -= block->requested;
-  allocated_ -= block->size;
-  --live_buffers_;
-  if (block->charged) {
-    block->charged = false;
-    rounding_ -= RoundUp(block->size, kChunkBytes) - block->size;
-  }
+  CountOut(block);
   AddFence(block, fence, stream);
   if (Keep(block)) return;
   // Kept neighbours would keep a chunk from losing its pins.
@@ -142,6 +136,15 @@ void ArenaAllocator::MakeLive(Block* block, const Request& request) {
   if (block->small || block->size % kChunkBytes == 0) return;
   block->charged = block->offset % kChunkBytes == 0;
   if (block->charged) rounding_ += RoundUp(block->size, kChunkBytes) - block->size;
+}
+
+void ArenaAllocator::CountOut(Block* block) {
+  requested_ -= block->requested;
+  allocated_ -= block->size;
+  --live_buffers_;
+  if (!block->charged) return;
+  block->charged = false;
+  rounding_ -= RoundUp(block->size, kChunkBytes) - block->size;
 }
 
 Block* ArenaAllocator::Find(Bytes offset) const {
@@ -357,10 +360,12 @@ AllocatorStats ArenaAllocator::Totals() const {
   return stats;
 }
 
-AllocatorStats ArenaAllocator::Stats(FenceId passed) const {
+AllocatorStats ArenaAllocator::Stats(FenceId passed, const HeldPlaces* places) const {
   AllocatorStats stats = Totals();
+  if (places != nullptr) AddHeldTo(&stats, passed, *places);
   for (const Block* block = first_; block != nullptr; block = block->next) {
     if (block->state == Block::State::kLive || !block->mapped) continue;
+    if (block->state == Block::State::kHeld) continue;
     stats.free_mapped += block->size;
     if (block->fence > passed) stats.waiting += block->size;
     if (block->size > stats.largest_free_mapped) stats.largest_free_mapped = block->size;

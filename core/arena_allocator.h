@@ -24,6 +24,7 @@
 #include "core/array.h"
 #include "core/block.h"
 #include "core/chunk_table.h"
+#include "core/held_places.h"
 #include "core/hole_index.h"
 #include "core/unit_bins.h"
 #include "core/units.h"
@@ -99,7 +100,9 @@ class ArenaAllocator {
   ChunkIndex kept_count() const { return kept_count_; }
 
   // Makes sure that the next mark succeeds where the chunks allow it. False: out of memory.
-  bool ReserveMark() { return pool_.Reserve(kNodesPerCall) && holes_.Reserve(pool_.made()); }
+  bool ReserveMark() {
+    return pool_.Reserve(kNodesPerCall + held_blocks_) && holes_.Reserve(pool_.made());
+  }
   // [first, first + count) was unmapped, and is mapped now. False: out of host memory, not
   // recorded. The table's state is set by the caller.
   bool MarkMapped(ChunkIndex first, ChunkIndex count = 1);
@@ -112,6 +115,25 @@ class ArenaAllocator {
 
   // The holes of at least `least` bytes that start below `end`, from the highest one down.
   HoleIndex::SearchDown HolesBelow(Bytes end, Bytes least) const { return {&holes_, least, end}; }
+
+  // ---- Bytes left to a plan (arena_held.cc).
+  // What may be left to it: holes, and what has a place in the plan.
+  static bool MayHold(const Block* block) { return IsHole(block) || block->slot != 0; }
+  // Takes all such of [begin, end) out of the blocks in address order. False: out of memory.
+  bool Hold(Bytes begin, Bytes end);
+  // The greatest of what was free there.
+  FenceId held_fence() const { return held_fence_; }
+  // A live block at `offset` of what is held, which nobody else has. Null: out of memory.
+  Block* NewHeld(Bytes offset, const Request& request);
+  // Its end, and who may use the bytes when.
+  struct Use {
+    FenceId fence = 0;
+    StreamId stream = kAnyStream;
+  };
+  Use EndHeld(Block* block, FenceId fence, StreamId stream);
+  // What is held is free again; then Restore() for each block that lives there.
+  void Unhold();
+  void Restore(Block* block);
 
   // Blocks in address order, all states; for walks by the owner.
   Block* first() const { return first_; }
@@ -128,10 +150,11 @@ class ArenaAllocator {
   }
   // The sums alone; Stats() also walks the blocks.
   AllocatorStats Totals() const;
-  AllocatorStats Stats(FenceId passed) const;
+  // `places`: who lives in what is held.
+  AllocatorStats Stats(FenceId passed, const HeldPlaces* places = nullptr) const;
 
-  // Every invariant, in time linear in blocks and chunks.
-  bool Validate() const;
+  // Every invariant, in time linear in blocks and chunks. `places`: who lives in what is held.
+  bool Validate(const HeldPlaces* places = nullptr) const;
 
  private:
   struct SlabMap;
@@ -163,6 +186,7 @@ class ArenaAllocator {
   bool AddSlab(StreamId stream);
   void DropSlab(Block* block);
   void MakeLive(Block* block, const Request& request);
+  void CountOut(Block* block);
   Block* Choose(const Request& request, Bytes size, bool small);
   bool Keep(Block* block);
   void FoldParked();
@@ -190,6 +214,10 @@ class ArenaAllocator {
   void ConsiderRun(Block* first_of_run, Bytes size, Bytes alignment, Extension* best,
                    Bytes* best_offset) const;
   void Consider(Bytes offset, Bytes size, Extension* best, Bytes* best_offset) const;
+  void AddHeldTo(AllocatorStats* stats, FenceId passed, const HeldPlaces& places) const;
+  void SplitHole(Bytes at);
+  Block* HoldRun(Block* first);
+  void LinkNeighbours(Block* block);
   bool ValidateBlock(const Block* block) const;
   bool ValidateIndexes() const;
   static bool IsHole(const Block* block) {
@@ -211,6 +239,11 @@ class ArenaAllocator {
   Bytes cached_bytes_ = 0;
   Block* parked_[kParked] = {};  // oldest first
   int parked_count_ = 0;
+  int held_blocks_ = 0;  // that live in what is held
+  Bytes held_begin_ = 0;
+  Bytes held_end_ = 0;
+  FenceId held_fence_ = 0;
+  Block gone_;  // its fence: of all blocks that ended in what is held
   ChunkIndex kept_first_ = 0;
   ChunkIndex kept_count_ = 0;
   FenceId passed_ = 0;

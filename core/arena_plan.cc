@@ -8,6 +8,7 @@
 
 namespace tidemark::core {
 Block* Arena::AllocateByPlan(const Request& request) {
+  if (plan_.following() && StartHolding(request)) return AllocateHeld(request);
   const bool followed = plan_.following();
   Bytes place = plan_.Next(request.bytes, request.stream);
   const RequestNumber number = plan_.number();  // others may come while this one waits
@@ -15,6 +16,10 @@ Block* Arena::AllocateByPlan(const Request& request) {
   if (plan_.begins() && !FitsWhileItChanges()) plan_.Refuse();
   if (plan_.following() != followed) KeepForPlan();
   if (!plan_.following()) place = PlacementPlan::kNowhere;
+  return AllocatePlanned(request, place, number);
+}
+
+Block* Arena::AllocatePlanned(const Request& request, Bytes place, RequestNumber number) {
   Block* block = nullptr;
   if (place != PlacementPlan::kNowhere) {
     block = PlaceAt(request, plan_base_ + place);
@@ -22,6 +27,7 @@ Block* Arena::AllocateByPlan(const Request& request) {
   if (block != nullptr) {
     ++counters_.planned;
   } else {
+    missed_ = missed_ || place < plan_.packed();
     block = AllocateAnywhere(request);
   }
   if (block != nullptr) {

@@ -52,23 +52,45 @@ bool ArenaAllocator::ValidateIndexes() const {
   return runs == 0 && unmapped == 0 && holes_.Validate(holes);
 }
 
-bool ArenaAllocator::Validate() const {
+bool ArenaAllocator::Validate(const HeldPlaces* places) const {
   std::unique_ptr<uint32_t[]> live(new (std::nothrow) uint32_t[table_->size()]());
   if (live == nullptr) return true;  // no memory to walk with says nothing about the arena
   Bytes end = 0, requested = 0, allocated = 0, rounding = 0;
   uint64_t buffers = 0, cached = 0;
-  for (const Block* block = first_; block != nullptr; block = block->next) {
-    if (!ValidateBlock(block)) return false;
-    end = block->end();
-    if (block->state == Block::State::kFree) continue;
-    const ChunkIndex last = LastChunkOf(block->offset, block->size);
-    for (ChunkIndex chunk = ChunkOf(block->offset); chunk <= last; ++chunk) ++live[chunk];
-    if (block->state == Block::State::kCached) ++cached;
-    if (block->state != Block::State::kLive) continue;
+  uint32_t bound = 0;
+  int held = 0;
+  const auto count = [&](const Block* block) {
     requested += block->requested;
     allocated += block->size;
     if (block->charged) rounding += RoundUp(block->size, kChunkBytes) - block->size;
     ++buffers;
+  };
+  while (const Block* block = places == nullptr ? nullptr : places->Next(&bound)) {
+    const Block* around = BlockAt(block->offset);
+    if (around->state != Block::State::kHeld || around->end() < block->end()) return false;
+    if (block->state != Block::State::kLive || block->offset < end) return false;
+    if (places->Find(block->offset - held_begin_) != block) return false;
+    end = block->end();
+    const ChunkIndex last = LastChunkOf(block->offset, block->size);
+    for (ChunkIndex chunk = ChunkOf(block->offset); chunk <= last; ++chunk) ++live[chunk];
+    count(block);
+    ++held;
+  }
+  if (held != held_blocks_) return false;
+  for (const Block* block = first_; block != nullptr; block = block->next) {
+    if (!ValidateBlock(block)) return false;
+    end = block->end();
+    if (block->state == Block::State::kFree) continue;
+    if (block->state == Block::State::kHeld) {
+      if (places == nullptr) return false;
+      continue;
+    }
+    const ChunkIndex last = LastChunkOf(block->offset, block->size);
+    for (ChunkIndex chunk = ChunkOf(block->offset); chunk <= last; ++chunk) ++live[chunk];
+    if (block->state == Block::State::kCached) ++cached;
+    if (block->state != Block::State::kLive) continue;
+    if (block->slot != 0) return false;
+    count(block);
   }
   if (end != Bytes{table_->size()} * kChunkBytes) return false;
   for (ChunkIndex chunk = 0; chunk < table_->size(); ++chunk) {

@@ -11,7 +11,9 @@
 namespace tidemark::core {
 
 struct Block {
-  enum class State : uint8_t { kFree, kCached, kLive };
+  // kHeld: bytes that the allocator left to a plan (arena_held.cc); those that live there are not
+  // among the blocks in address order.
+  enum class State : uint8_t { kFree, kCached, kLive, kHeld };
 
   Bytes offset = 0;
   Bytes size = 0;
@@ -20,6 +22,7 @@ struct Block {
   bool mapped = false;   // free: every byte lies in mapped chunks
   uint8_t kind = 0;      // live: what it is for, in the caller's words
   bool charged = false;  // live: its rounding to chunks counts against the allocator's allowance
+  uint16_t slot = 0;     // live: 1 + its request in the plan that holds its bytes; 0: none
   StreamId stream = kAnyStream;  // who may use the bytes without waiting for `fence`
   uint32_t number = 0;           // live: of its request, for PlacementPlan; 0: not seen by it
   FenceId fence = 0;             // streams may use the bytes until this passed; live: former users

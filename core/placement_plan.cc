@@ -62,13 +62,11 @@ Bytes PlacementPlan::PlaceOf(uint32_t phase) {
 }
 
 void PlacementPlan::Log(Bytes bytes, StreamId stream) {
-  const Bytes units = std::min<Bytes>(bytes / kBlockBytes + (bytes % kBlockBytes != 0 ? 1 : 0),
-                                      Recurring::kNowhere);
   const uint64_t leaves = requests_ >= kContext ? SignOf(At(requests_ - kContext + 1)) : 0;
   if (requests_ != 0 && At(requests_).moved != moved_) quiet_since_ = requests_;
   ++requests_;
   Entry& entry = log_[requests_ % kLog];
-  entry = {number(), static_cast<uint32_t>(units), stream, 0, moved_};
+  entry = {number(), UnitsOf(bytes), stream, 0, moved_};
   if (state_ == State::kFollowing) return;  // it is known what comes
   const uint64_t sign = SignOf(entry);
   context_ = context_ * kRoll + sign - leaves * Power(kRoll, kContext);
@@ -172,6 +170,7 @@ void PlacementPlan::EndPacking() {
     return;
   }
   packing_.WritePlaces(&plan_);
+  ++plans_;
   cut_ = packing_.quiet_at();
   state_ = State::kReady;
 }
@@ -222,6 +221,19 @@ void PlacementPlan::BeginPeriod() {
     if (moved == 0) patience_ = 0;
     if (followed_ > kTransition && moved != 0 && moved >= moved_unplanned_) Refuse();
   }
+}
+
+uint32_t PlacementPlan::IndexOf(RequestNumber asked) const {
+  const uint32_t ago = number() - asked;
+  const auto period = static_cast<uint32_t>(plan_.size());
+  if (asked == 0 || !in_step_ || ago >= period) return kNone;
+  return (PhaseOf(requests_) + period - ago) % period;
+}
+
+void PlacementPlan::Foresee(RequestNumber asked) {
+  Entry& entry = log_[asked % kLog];
+  const uint32_t index = IndexOf(asked);
+  if (entry.number == asked && entry.life == 0 && index != kNone) entry.life = plan_[index].life;
 }
 
 PlacementPlan::Fate PlacementPlan::FateOf(RequestNumber asked) const {

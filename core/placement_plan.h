@@ -45,6 +45,42 @@ class PlacementPlan {
 
   // A request that is about to be placed. Returns its place from the base, or kNowhere.
   Bytes Next(Bytes bytes, StreamId stream);
+  // The same while following, for an owner that needs the place in the plan only: its phase(). It
+  // is told of the frees of those only that are not packed. False: another request was due, or the
+  // plan is given up; nothing else has changed, and Next is to be called.
+  bool Step(Bytes bytes, StreamId stream) {
+    if (!IsDue(bytes, stream)) return false;
+    const Recurring& planned = plan_[phase_];
+    if (phase_ == cut_) {
+      BeginPeriod();
+      if (state_ != State::kFollowing) return false;
+    }
+    if (At(requests_).moved != moved_) quiet_since_ = requests_;
+    ++requests_;
+    // Whose turn it is depends on who is alive; the others end as planned.
+    const uint32_t life = planned.life <= plan_.size() ? planned.life : 0;
+    log_[requests_ % kLog] = {number(), planned.units, stream, life, moved_};
+    asked_ = phase_;
+    if (++phase_ == plan_.size()) phase_ = 0;
+    return true;
+  }
+  // Where the request of this phase lies from the base, or kNowhere. To be asked once.
+  Bytes PlaceOf(uint32_t phase);
+  // Bytes from the base in which the packed requests lie; those that take turns lie above.
+  Bytes packed() const { return Bytes{packing_.top()} * kBlockBytes; }
+  // How many plans there were.
+  uint32_t plans() const { return plans_; }
+  // Such a request is due and begins a period, and chunks stayed where they are in the last one.
+  bool BeginsQuietly(Bytes bytes, StreamId stream) const {
+    return following() && in_step_ && phase_ == cut_ && followed_ != 0 && IsDue(bytes, stream) &&
+           MovedWithin(plan_.size()) == 0;
+  }
+  // The index in the plan of a live block's request; kNone: it is not one of the last period.
+  static constexpr uint32_t kNone = ~uint32_t{0};
+  uint32_t IndexOf(RequestNumber number) const;
+  // Of a live block: its life will be as planned.
+  void Foresee(RequestNumber number);
+
   // Of the last request.
   RequestNumber number() const { return static_cast<RequestNumber>(requests_); }
   // The block of a request is free again, or the request was refused.
@@ -98,12 +134,18 @@ class PlacementPlan {
   uint32_t PhaseOf(uint64_t request) const {
     return static_cast<uint32_t>((request - begun_at_ - 1) % plan_.size());
   }
+  static uint32_t UnitsOf(Bytes bytes) {
+    const Bytes units = bytes / kBlockBytes + (bytes % kBlockBytes != 0 ? 1 : 0);
+    return units < Recurring::kNowhere ? static_cast<uint32_t>(units) : Recurring::kNowhere;
+  }
+  bool IsDue(Bytes bytes, StreamId stream) const {
+    return plan_[phase_].units == UnitsOf(bytes) && plan_[phase_].stream == stream;
+  }
   void Log(Bytes bytes, StreamId stream);
   void Watch();
   uint64_t QuietPatience(uint32_t period) const;
   bool Collect(uint32_t period);
   bool MakeForTwo();
-  Bytes PlaceOf(uint32_t phase);
   uint32_t LifeOf(uint64_t request, uint32_t period) const;
   Bytes Spare() const;
   void EndPacking();
@@ -119,6 +161,7 @@ class PlacementPlan {
   Array<Entry> log_;  // ring by request
   Array<Recurring> plan_;
   Turns turns_;
+  uint32_t plans_ = 0;
   uint32_t period_length_ = 0;  // of what is collected; the plan holds one or two of them
   uint64_t requests_ = 0;       // so far; the first is number 1
   uint64_t context_ = 0;        // of the last kContext of them

@@ -63,12 +63,12 @@ void DeviceMemory::StartCopiesSlow() {
 }
 
 // Wholly in use by buffers whose next use is far: what is free would be given out and written.
-bool DeviceMemory::IsIdle(ChunkIndex chunk) const {
+bool DeviceMemory::IsIdle(ChunkIndex chunk) {
   if (table_.state(chunk) != ChunkState::kDevice || table_.pinned(chunk) || early_.Has(chunk)) {
     return false;
   }
   const Bytes begin = Bytes{chunk} * kChunkBytes;
-  const Block* block = allocator_.BlockAt(begin);
+  const Block* block = arena_.allocator().BlockAt(begin);
   for (; block != nullptr && block->offset < begin + kChunkBytes; block = block->next) {
     if (block->state != Block::State::kLive) return false;
     bool known = false;

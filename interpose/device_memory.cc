@@ -100,10 +100,10 @@ CUresult DeviceMemory::Allocate(Bytes bytes, CUcontext context, CUdeviceptr* add
 }
 
 bool DeviceMemory::Free(CUdeviceptr address) {
-  Block* block = allocator_.Find(address - base_);
+  Block* block = arena_.Find(address - base_);
   if (block == nullptr || AddressOf(block) != address) return false;
-  const Bytes active = OnDevice(allocator_.allocated());
-  const Bytes requested = allocator_.requested();
+  const Bytes active = OnDevice(sums_.allocated());
+  const Bytes requested = sums_.requested();
   if (active > counters_.peak_active) counters_.peak_active = active;
   if (requested > counters_.peak_requested) counters_.peak_requested = requested;
   tables.Drop(address);
@@ -168,13 +168,13 @@ void DeviceMemory::DropBuffersOf(CUcontext context) {
   // Other contexts may still be at work on what freed memory is given to next.
   const bool idle = context == nullptr || context_count_ == 0;
   const core::FenceId fence = idle ? 0 : streams.open_epoch();
-  for (Block* block = allocator_.first(); block != nullptr;) {
+  for (Block* block = arena_.allocator().first(); block != nullptr;) {
     Block* next = block->next;
     if (block->state == Block::State::kLive &&
         (context == nullptr || ContextOf(block) == context)) {
       tables.Drop(AddressOf(block));
       arena_.Free(block, core::kAnyStream, fence);
-      next = allocator_.first();  // freeing may fold neighbours away
+      next = arena_.allocator().first();  // freeing may fold neighbours away
     }
     block = next;
   }

@@ -154,7 +154,7 @@ class DeviceMemory {
   void ForgetUse(core::Block* block);                            // it leaves before what was used
   core::Bytes HostBytes(const core::Block* block) const;
   core::Bytes budget_bytes() const { return supply_.budget(Place::kDevice); }
-  const core::Block* first_block() const { return allocator_.first(); }
+  const core::Block* first_block() { return arena_.allocator().first(); }
 
   // ---- Contexts and peers.
   void NoteContext(CUcontext context);
@@ -215,7 +215,7 @@ class DeviceMemory {
   void NoteLeaving(const core::Block* block);
   void StartCopiesSlow();
   bool MayCopyAhead() const;
-  bool IsIdle(core::ChunkIndex chunk) const;
+  bool IsIdle(core::ChunkIndex chunk);
   void CopyAhead(core::ChunkIndex chunk);
   void JudgeCopies();
   void SettleCopies();
@@ -292,7 +292,7 @@ class DeviceMemory {
   core::Bytes total_bytes_ = 0;
   core::Arena arena_;
   core::ChunkTable& table_ = arena_.table();
-  const core::ArenaAllocator& allocator_ = arena_.allocator();
+  const core::ArenaAllocator& sums_ = arena_.sums();
   core::Iteration iteration_;
   Demand demand_;
   PlanFollower follower_;

@@ -17,7 +17,7 @@ void DeviceMemory::MemInfo(size_t* free_bytes, size_t* total_bytes) {
   FollowPolicy();
   const Bytes budget = supply_.budget(Place::kDevice);
   const Bytes total = budget < total_bytes_ ? budget : total_bytes_;
-  const Bytes used = allocator_.allocated() + passed_through_;
+  const Bytes used = sums_.allocated() + passed_through_;
   *total_bytes = total;
   *free_bytes = used < total ? (total - used) / kChunkBytes * kChunkBytes : 0;
   // Nobody but the driver knows what other processes took. A daemon does, and says so by the
@@ -25,7 +25,7 @@ void DeviceMemory::MemInfo(size_t* free_bytes, size_t* total_bytes) {
   size_t left = 0, ignored = 0;
   if (session_->attached() || driver_->cuMemGetInfo(&left, &ignored) != CUDA_SUCCESS) return;
   const Bytes held = supply_.held(Place::kDevice) * kChunkBytes;
-  const Bytes live = allocator_.allocated();
+  const Bytes live = sums_.allocated();
   const Bytes reachable = left + (held > live ? held - live : 0);
   if (reachable < *free_bytes) *free_bytes = reachable / kChunkBytes * kChunkBytes;
 }
@@ -60,7 +60,8 @@ void DeviceMemory::CountGraphMemory() {
 }
 
 void DeviceMemory::FillCounters(tm_wire_counters_device* out) {
-  const core::AllocatorStats stats = allocator_.Stats(streams.passed());
+  arena_.Passed(streams.passed());
+  const core::AllocatorStats stats = arena_.Stats();
   const MoveCounters& c = counters_;
   *out = tm_wire_counters_device();
   out->requested_bytes = stats.requested;

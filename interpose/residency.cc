@@ -77,7 +77,7 @@ void DeviceMemory::LookAhead() {
   const bool planned = iteration_.period() != 0 && follower_.following(iteration_);
   for (ChunkIndex i = 0; i < table_.high_water(); ++i) table_.HoldBack(i, false);
   table_.ForgetNextUses();
-  for (Block* block = allocator_.first(); block != nullptr; block = block->next) {
+  for (Block* block = arena_.allocator().first(); block != nullptr; block = block->next) {
     if (block->state != Block::State::kLive) continue;
     bool known = false;
     core::NextUse next = iteration_.Next(NameOf(block), &known);

@@ -55,7 +55,8 @@ class ArenaModel {
   // A training step of 40 layers: weights gathered ahead and let go, activations kept for the way
   // back, temporaries; then as many `states` as asked for are made anew, each before the old one is
   // freed, and nothing else is left. Sizes depend on `seed` alone, so that the same seed recurs
-  // exactly. Request number `odd` differs, if there is one.
+  // exactly. Request number `odd` differs, if there is one. With a `disturbance`, fences pass late
+  // and other things happen in between.
   void Period(uint32_t seed, uint32_t odd) {
     std::mt19937 random(seed);
     request_ = 0;
@@ -63,7 +64,7 @@ class ArenaModel {
     std::vector<Bytes> kept, gathered(2, kNone);
     for (int step = 0; step < 80; ++step) {
       const bool forward = step < 40;
-      Pass(~uint32_t{0});
+      Pass(disturbance == 0 ? ~uint32_t{0} : static_cast<uint32_t>(disturb_()));
       End(gathered[step % 2]);
       gathered[step % 2] = Request((8 + random() % 24) * kMiB, 1);
       for (int i = 0; i < 3; ++i) {
@@ -99,7 +100,12 @@ class ArenaModel {
     Claim(arena_.table().host_chunks() == backend_.on_host(), "and so is every one on the host");
     Bytes requested = 0;
     for (const auto& [offset, live] : live_) requested += live.requested;
-    Claim(requested == arena_.allocator().requested(), "the sum of requests adds up");
+    Claim(requested == arena_.sums().requested(), "the sum of requests adds up");
+    const AllocatorStats stats = arena_.Stats();
+    Claim(stats.live_buffers == live_.size(), "every live buffer is counted");
+    Claim(stats.allocated + stats.free_mapped == mapped * kChunkBytes, "what is mapped adds up");
+    Claim(stats.largest_free_mapped <= stats.free_mapped && stats.waiting <= stats.free_mapped,
+          "a part is no more than the whole");
   }
 
   // Frees everything, gives every chunk back: nothing may be left.
@@ -111,7 +117,7 @@ class ArenaModel {
     arena_.ReleaseHost();
     Walk();
     Claim(arena_.mapped() == 0, "an empty arena gives every chunk back");
-    Claim(arena_.allocator().Totals().allocated == 0, "nothing is counted when nothing lives");
+    Claim(arena_.sums().Totals().allocated == 0, "nothing is counted when nothing lives");
     Claim(arena_.table().pinned_chunks() == 0, "pins end with their buffers");
   }
 
@@ -119,8 +125,11 @@ class ArenaModel {
   const std::string& broken() const { return broken_; }
   uint64_t calls() const { return backend_.calls(); }
   void FailCall(uint64_t call) { backend_.FailCall(call); }
+  // Requests that found the arena holding the bytes of its plan.
+  uint64_t held() const { return held_; }
   bool faults = true;
-  uint32_t states = 0;  // in each period from now on
+  uint32_t states = 0;       // in each period from now on
+  uint32_t disturbance = 0;  // before one request of a period in so many; 0: never
 
  private:
   struct Live {
@@ -137,10 +146,49 @@ class ArenaModel {
   };
 
   Bytes Request(Bytes bytes, StreamId stream) {
+    if (disturbance != 0 && disturb_() % disturbance == 0) Disturb();
+    if (arena_.holds_plan()) ++held_;
     return Allocate(bytes + (request_++ == odd_ ? kMiB : 0), stream);
   }
   void End(Bytes offset) {
-    if (offset != kNone) FreeAt(live_.find(offset), static_cast<uint32_t>(offset >> 20));
+    if (offset == kNone) return;
+    if (disturbance != 0 && disturb_() % (2 * disturbance) == 0) {
+      others_.push_back(offset);  // it ends later than usual
+    } else {
+      FreeAt(live_.find(offset), static_cast<uint32_t>(offset >> 20));
+    }
+  }
+
+  // What others may do at any time while a period goes on.
+  void Disturb() {
+    const auto argument = static_cast<uint32_t>(disturb_());
+    switch (argument / 64 % 10) {
+      case 0:
+        return Walk();
+      case 1:
+        return (void)arena_.Release(argument % 8);
+      case 2:
+        return (void)arena_.Decay();
+      case 3:
+        return (void)arena_.Missing(argument % (4 * kMiB));
+      case 4:
+        return (void)arena_.allocator().first();
+      case 5:
+        return Pin(argument / 64 * 64);
+      case 6:
+        return Step(15, argument | 1);
+      default:  // a buffer that is no part of the period
+        if (argument % 8 < 4 || others_.empty()) {
+          const Bytes bytes =
+              argument % 3 == 0 ? argument % (8 * kMiB) : argument % kSmallLimit + 1;
+          const Bytes other = Allocate(bytes, argument % 2);
+          if (other != kNone) others_.push_back(other);
+        } else {
+          const Bytes other = others_.back();
+          others_.pop_back();
+          End(other);
+        }
+    }
   }
 
   static constexpr Bytes kNone = ~Bytes{0};
@@ -172,12 +220,12 @@ class ArenaModel {
 
   // The offset of the buffer, or kNone.
   Bytes Allocate(Bytes bytes, StreamId stream) {
-    const Bytes before = arena_.allocator().requested();
+    const Bytes before = arena_.sums().requested();
     const FenceId passed = std::max(passed_, arena_.passed());
     Block* block = arena_.Allocate(bytes, stream);
     passed_ = std::max(passed, arena_.passed());
     if (block == nullptr) {
-      Claim(arena_.allocator().requested() == before, "a refused request leaves no trace");
+      Claim(arena_.sums().requested() == before, "a refused request leaves no trace");
       return kNone;
     }
     const Bytes begin = block->offset;
@@ -192,6 +240,7 @@ class ArenaModel {
     CheckFences(begin, block->end(), stream);
     live_[begin] = {block, block->end(), bytes, stream};
     Claim(arena_.Find(block->end() - 1) == block, "a buffer is found by its last byte");
+    Claim(arena_.Find(begin) == block, "and by its first");
     return begin;
   }
 
@@ -225,11 +274,14 @@ class ArenaModel {
 
   void FreeAt(std::map<Bytes, Live>::iterator at, uint32_t argument) {
     const Live live = at->second;
+    Claim(arena_.Find(at->first + live.requested / 2) == live.block, "a live buffer is found");
     const StreamId stream = argument % 8 == 7 ? kAnyStream : live.stream;
     const FenceId fence = argument % 4 == 0 ? 0 : argument % 4 == 1 ? newest_ : ++newest_;
+    const Bytes at_first = at->first;
     if (fence > passed_) freed_.push_back({at->first, live.end, fence, stream});
     live_.erase(at);
     arena_.Free(live.block, stream, fence);
+    Claim(arena_.Find(at_first) == nullptr, "what is free is nobody's");
   }
 
   void Pass(uint32_t argument) {
@@ -268,6 +320,9 @@ class ArenaModel {
   uint32_t odd_ = 0;
   FenceId newest_ = 0;
   FenceId passed_ = 0;
+  std::mt19937 disturb_{7};
+  std::vector<Bytes> others_;
+  uint64_t held_ = 0;
   std::string broken_;
 };
 

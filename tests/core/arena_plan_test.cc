@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "tests/core/arena_model.h"
 
 namespace tidemark::core {
@@ -103,6 +105,40 @@ TEST_P(RecurringJob, KeepsItsPromisesWhenMemoryIsShort) {
     }
     job.model.Finish();
     EXPECT_EQ(job.model.broken(), "") << "capacity " << capacity;
+  }
+}
+
+TEST_P(RecurringJob, GetsItsPlacesWithoutASearchOnceItsPlanWasFollowed) {
+  Job job(GetParam(), 4096);
+  job.Periods(9);
+  if (job.model.counters().planned == 0) GTEST_SKIP() << "these sizes need no plan";
+  job.Periods(4);
+  const uint64_t held = job.model.held();
+  job.Periods(3);
+  EXPECT_GE(job.model.held(), held + 3 * kRequests) << "every request of three periods";
+}
+
+// TIDEMARK_ARENA_PERIODS: how many, for longer runs.
+TEST_P(RecurringJob, KeepsItsPromisesWhateverHappensWhilePlacesAreHeld) {
+  const char* text = std::getenv("TIDEMARK_ARENA_PERIODS");
+  const int periods = text == nullptr ? 60 : std::atoi(text);
+  for (const uint32_t disturbance : {7, 100, 1500}) {
+    Job job(GetParam(), 4096, GetParam() % 2 == 0 ? 0 : 150);
+    job.model.states = GetParam() % 3 * 10;
+    std::mt19937 random(GetParam());
+    job.Periods(12);
+    const uint64_t held = job.model.held();
+    job.model.disturbance = disturbance;
+    job.model.faults = GetParam() % 4 < 2;
+    for (int i = 0; i < periods; ++i) {
+      job.Period(random() % 8 == 0 ? random() % kRequests : kNoneOdd);
+      if (job.model.faults && i % 3 == 0) job.model.FailCall(job.model.calls() + random() % 50);
+    }
+    if (disturbance == 1500 && held > kRequests) {
+      EXPECT_GT(job.model.held(), held) << "places are held again after a disturbance";
+    }
+    job.model.Finish();
+    EXPECT_EQ(job.model.broken(), "") << "disturbance " << disturbance;
   }
 }
 

@@ -38,8 +38,7 @@ class Ours : public Policy {
   }
 
   Usage usage() const override {
-    const core::AllocatorStats stats =
-        const_cast<core::Arena&>(arena_).allocator().Stats(arena_.passed());
+    const core::AllocatorStats stats = arena_.Stats();
     return {stats.requested, stats.allocated, stats.free_mapped + reserve_ * kChunkBytes,
             stats.largest_free_mapped};
   }

@@ -1,0 +1,131 @@
+// The places of a plan (placement_plan.h) as the arena hands them out once it holds the plan's
+// bytes: which of them are taken, who was the last to use the bytes of each, and until when work on
+// them goes on. Handing out and taking back touch one place and its predecessors: nothing is
+// searched, split or merged.
+//
+// Predecessors of a place are the requests of the period that had one of its bytes last before it.
+// As long as every request comes in the order of the plan, a place is free when none of them is
+// alive, and whoever gets it waits for what they waited for. Frees may come in any order.
+//
+// What it takes is built in portions, but for one sort; memory is 60 bytes for each request of a
+// period.
+// Not here: the blocks between (arena_held.cc). Threads: none of its own.
+
+#ifndef TIDEMARK_CORE_HELD_PLACES_H_
+#define TIDEMARK_CORE_HELD_PLACES_H_
+
+#include <bit>
+
+#include "core/array.h"
+#include "core/block.h"
+#include "core/packing.h"
+#include "core/units.h"
+
+namespace tidemark::core {
+
+class HeldPlaces {
+ public:
+  // For a plan of at most Packing::kMost requests, which stays as it is. Begins to build; what was
+  // built before is gone. False: out of memory.
+  bool Start(const Array<Recurring>* plan);
+  void Stop() { stage_ = Stage::kNone; }
+  bool started() const { return stage_ != Stage::kNone; }
+  // Goes on for `requests` of the plan. False: out of memory.
+  bool Work(uint32_t requests);
+  bool ready() const { return stage_ == Stage::kReady; }
+
+  // Whether no request of the plan ever gets one of the units [first, end) from the plan's base.
+  bool Unused(uint64_t first, uint64_t end) const;
+
+  // No place is taken, and nothing is waited for.
+  void Clear();
+  // Nobody gets a place before `fence`.
+  void Await(FenceId fence) { fence_ = fence; }
+  bool Has(uint32_t request) const { return slots_[request].place != Recurring::kNowhere; }
+  Bytes OffsetOf(uint32_t request) const { return Bytes{slots_[request].place} * kBlockBytes; }
+  // Whether the place of `request` is free. Adds the fence of its bytes to `*fence` and `*stream`,
+  // as far as it is greater than `passed`.
+  bool Offer(uint32_t request, FenceId passed, FenceId* fence, StreamId* stream) const {
+    const Slot& slot = slots_[request];
+    const uint32_t end = slots_[request + 1].first;
+    for (uint32_t i = slot.first; i < end; ++i) {
+      const Slot& before = slots_[before_[i]];
+      if (before.block != nullptr) return false;
+      if (before.fence > passed) Join(before.fence, before.stream, fence, stream);
+    }
+    if (fence_ > passed) Join(fence_, kAnyStream, fence, stream);
+    return true;
+  }
+  void Take(uint32_t request, Block* block) {
+    Slot& slot = slots_[request];
+    slot.block = block;
+    block->slot = static_cast<uint16_t>(request + 1);
+    live_[slot.low / 64] |= uint64_t{1} << slot.low % 64;
+    at_[slot.low] = static_cast<uint16_t>(request);
+  }
+  // The block is gone; others may use its bytes after `fence`, those of `stream` at once.
+  void Give(const Block* block, FenceId fence, StreamId stream) {
+    Slot& slot = slots_[block->slot - 1];
+    slot.block = nullptr;
+    slot.fence = fence;
+    slot.stream = stream;
+    live_[slot.low / 64] &= ~(uint64_t{1} << slot.low % 64);
+  }
+  // Bytes of free places whose fences have not passed, those of several places several times.
+  Bytes Waiting(FenceId passed) const;
+  // The block that holds the byte `offset` from the base, or null.
+  Block* Find(Bytes offset) const;
+  // The block with the lowest address at or above that of `*bound`, which then is beyond it; null:
+  // there is none. Begin with 0.
+  Block* Next(uint32_t* bound) const;
+
+ private:
+  enum class Stage : uint8_t { kNone, kBounds, kFirstRound, kSecondRound, kReady };
+  static constexpr uint16_t kNobody = UINT16_MAX;
+  struct Slot {
+    Block* block = nullptr;  // while it is taken
+    FenceId fence = 0;
+    StreamId stream = kAnyStream;
+    uint32_t place = Recurring::kNowhere;
+    uint32_t first = 0;  // its predecessors in before_ end where those of the next one begin
+    uint32_t low = 0;    // its place in bounds_
+  };
+
+  static void Join(FenceId more, StreamId by, FenceId* fence, StreamId* stream) {
+    *stream = *fence == 0 || *stream == by ? by : kAnyStream;
+    if (more > *fence) *fence = more;
+  }
+  // The others take turns, or have no place in the plan.
+  bool IsPacked(const Recurring& request) const {
+    return request.life <= plan_->size() && request.place != Recurring::kNowhere;
+  }
+  bool SortBounds();
+  bool MakeCoarse();
+  // The last bound at or below `unit`, which is not below the first.
+  uint32_t BoundAt(uint64_t unit) const;
+  bool Settle(uint32_t request, bool note);
+  bool Note(uint16_t tenant, bool note) {
+    return !note || tenant == kNobody || before_.Append(tenant);
+  }
+  static uint32_t LastSet(const Array<uint64_t>& bits, uint32_t bound);
+  static uint32_t NextSet(const Array<uint64_t>& bits, uint32_t bound, uint32_t end);
+
+  static constexpr uint32_t kCoarse = 4096;  // units: a chunk
+
+  const Array<Recurring>* plan_ = nullptr;
+  Stage stage_ = Stage::kNone;
+  uint32_t next_ = 0;        // of the plan, in this stage
+  Array<Slot> slots_;        // by request, and one more
+  Array<uint32_t> bounds_;   // units at which a place begins or ends, ascending
+  Array<uint32_t> coarse_;   // for each kCoarse units the last bound at or below their first
+  Array<uint64_t> live_;     // by bound: a taken place begins there
+  Array<uint16_t> at_;       // by bound: its request
+  Array<uint64_t> changes_;  // by bound: the tenant is another one from there on
+  Array<uint16_t> tenant_;   // by bound, where it changes: who had the units last
+  Array<uint16_t> before_;   // predecessors
+  FenceId fence_ = 0;        // of what was free when the places were taken over
+};
+
+}  // namespace tidemark::core
+
+#endif  // TIDEMARK_CORE_HELD_PLACES_H_
