@@ -91,7 +91,7 @@ CUresult DeviceMemory::Allocate(Bytes bytes, CUcontext context, CUdeviceptr* add
   block->kind = TM_WIRE_CLASS_UNKNOWN;
   block->tag = (kFirstId | static_cast<uint64_t>(device_) << kDeviceIdBits) + ++next_id_;
   block->birth = iteration_.Birth();
-  demand_.Note(allocator_.allocated());
+  demand_.Note(sums_.allocated());
   looked_ahead_ = 0;
   block->owner = pooled ? 0 : reinterpret_cast<uint64_t>(context);
   *address = base_ + block->offset;

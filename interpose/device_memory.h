@@ -107,7 +107,7 @@ class DeviceMemory {
   // what it touches, then its end.
   core::LaunchNumber NextLaunch(uint64_t what = 0) {
     iteration_.Begin(what);
-    demand_.Begin(iteration_.now(), allocator_.allocated());
+    demand_.Begin(iteration_.now(), sums_.allocated());
     return ++launch_;
   }
   void Touch(core::Block* block, core::LaunchNumber launch) {

@@ -31,7 +31,7 @@ uint64_t DeviceMemory::PartlyUsed() const {
   uint64_t live = 0;
   for (ChunkIndex i = 0; i < table_.high_water(); ++i) live += table_.live(i) != 0 ? 1 : 0;
   const uint64_t full =
-      core::RoundUp(allocator_.allocated(), core::kChunkBytes) / core::kChunkBytes;
+      core::RoundUp(sums_.allocated(), core::kChunkBytes) / core::kChunkBytes;
   return live > full ? live - full : 0;
 }
 
