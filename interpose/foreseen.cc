@@ -30,8 +30,7 @@ constexpr uint64_t kSpare = 24;  // one in so many device chunks is left for wha
 uint64_t DeviceMemory::PartlyUsed() const {
   uint64_t live = 0;
   for (ChunkIndex i = 0; i < table_.high_water(); ++i) live += table_.live(i) != 0 ? 1 : 0;
-  const uint64_t full =
-      core::RoundUp(sums_.allocated(), core::kChunkBytes) / core::kChunkBytes;
+  const uint64_t full = core::RoundUp(sums_.allocated(), core::kChunkBytes) / core::kChunkBytes;
   return live > full ? live - full : 0;
 }
 
