@@ -56,8 +56,10 @@ int Rights(const Range& range) {
   return rights;
 }
 
-// Host memory that was mapped with access for the host may be dereferenced by it.
-bool OpenToHost(const Range& range) { return range.access.count(kHostMemory) != 0; }
+// The host may dereference managed memory, and host memory that was mapped with access for it.
+bool OpenToHost(const Range& range) {
+  return !IsDeviceBytes(range) || range.access.count(kHostMemory) != 0;
+}
 
 void ProtectAll() {
   ForEachRange([](const Range& range) {
@@ -75,8 +77,9 @@ bool IsDeviceBytes(const Range& range) {
 bool ApplyProtection(const Range& range) {
   auto* at = reinterpret_cast<void*>(range.base);
   const int rights = Rights(range);
-  if (GuardMode() == Mode::kKeys && !OpenToHost(range)) {
-    return pkey_mprotect(at, range.span_bytes, rights, g_key) == 0;
+  if (GuardMode() == Mode::kKeys) {
+    // Plain mprotect would leave the key that the bytes had before they were opened to the host.
+    return pkey_mprotect(at, range.span_bytes, rights, OpenToHost(range) ? 0 : g_key) == 0;
   }
   const bool shut = GuardMode() == Mode::kProtect && g_open == 0 && !OpenToHost(range);
   return mprotect(at, range.span_bytes, shut ? PROT_NONE : rights) == 0;
