@@ -80,12 +80,8 @@ bool HostBytes(const Timeline& timeline, const Plan& plan, Array<Bytes>* host) {
   return host->Resize(n);
 }
 
-bool CountBytes(const Timeline& timeline, Plan* plan) {
-  plan->bytes_out = plan->bytes_in = plan->device_peak = plan->host_peak = 0;
-  for (const Move& move : plan->moves) {
-    plan->bytes_in += move.bytes;
-    if (!move.clean) plan->bytes_out += move.bytes;
-  }
+bool CountPeaks(const Timeline& timeline, Plan* plan) {
+  plan->device_peak = plan->host_peak = 0;
   Array<Bytes> bytes;
   if (!DeviceBytes(timeline, *plan, &bytes)) return false;
   for (Bytes at : bytes) plan->device_peak = std::max(plan->device_peak, at);

@@ -5,6 +5,8 @@
 namespace tidemark::core::planner {
 namespace {
 
+constexpr Bytes kMostRuns = 16;  // of a buffer, that leave one by one
+
 // A window with bytes that could be away at the operation in question, and are not.
 struct Candidate {
   uint32_t use = 0;
@@ -15,8 +17,8 @@ struct Candidate {
 
 class Cover {
  public:
-  Cover(const Timeline& timeline, const Machine& machine, Draft* draft)
-      : timeline_(timeline), machine_(machine), draft_(draft) {}
+  Cover(const Timeline& timeline, const Machine& machine, const CoverChoice& choice, Draft* draft)
+      : timeline_(timeline), machine_(machine), choice_(choice), draft_(draft) {}
 
   DraftResult Run() {
     const uint32_t n = timeline_.ops();
@@ -53,6 +55,9 @@ class Cover {
 
   DraftResult CoverAt(OpIndex i) {
     if (!Gather(i)) return DraftResult::kNoMemory;
+    if (choice_.dice != nullptr) {
+      return CoverAtRandom(i) ? DraftResult::kDone : DraftResult::kNoMemory;
+    }
     std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
       return a.next != b.next ? a.next > b.next : a.use < b.use;
     });
@@ -65,6 +70,29 @@ class Cover {
       if (!AddParts(c, i)) return DraftResult::kNoMemory;
     }
     return Excess(i) == 0 ? DraftResult::kDone : DraftResult::kCannot;
+  }
+
+  // One candidate after the other, whether it is away in part or not; the part that is to stay as
+  // it is only where nothing else is left. False: no host memory.
+  bool CoverAtRandom(OpIndex i) {
+    const auto count = static_cast<uint32_t>(candidates_.size());
+    for (uint32_t k = 0; k + 1 < count; ++k) {
+      std::swap(candidates_[k], candidates_[k + choice_.dice->Below(count - k)]);
+    }
+    const bool takes_little = choice_.dice->Below(2) == 0;
+    for (const Candidate& c : candidates_) {
+      if (Excess(i) == 0) return true;
+      Extend(c, i);
+      if (Excess(i) != 0 && takes_little && !AddOneChunk(c)) return false;
+      if (Excess(i) != 0 && !takes_little && !AddParts(c, i)) return false;
+    }
+    for (const Candidate& c : candidates_) {
+      if (Excess(i) == 0) return true;
+      if (!AddParts(c, i)) return false;
+    }
+    choice_.stays = kNone;
+    for (const Candidate& c : candidates_) Extend(c, i);
+    return true;
   }
 
   // A window that may be open, and what its operations count from.
@@ -110,10 +138,12 @@ class Cover {
   void Extend(const Candidate& c, OpIndex i) {
     const uint32_t n = timeline_.ops();
     for (uint32_t k = head_[c.use]; k != kNone && Excess(i) != 0; k = link_[k]) {
+      if (k == choice_.stays) continue;
       Away& a = draft_->aways[k];
       for (; a.release > c.at; --a.release) away_[(a.release - 1) % n] += a.bytes;
       for (; a.reserve <= c.at; ++a.reserve) away_[a.reserve % n] += a.bytes;
       a.issue = std::min(a.issue, static_cast<int32_t>(a.release));
+      a.ready = std::max(a.ready, a.reserve);
     }
   }
 
@@ -141,6 +171,20 @@ class Cover {
     return true;
   }
 
+  // Any chunk of the window, or a run of them if there are many, that is in no part yet: if the
+  // first one tried is not.
+  bool AddOneChunk(const Candidate& c) {
+    const Bytes whole = timeline_.buffer(c.buffer).bytes;
+    const Bytes run = RoundUp(whole / kMostRuns + 1, machine_.chunk_bytes);
+    const Bytes start = run * choice_.dice->Below(static_cast<uint32_t>((whole - 1) / run + 1));
+    const Bytes end = std::min(start + run, whole);
+    for (uint32_t k = head_[c.use]; k != kNone; k = link_[k]) {
+      const Away& a = draft_->aways[k];
+      if (a.offset < end && start < a.offset + a.bytes) return true;
+    }
+    return AddPart(c, start, end - start);
+  }
+
   bool AddPart(const Candidate& c, Bytes offset, Bytes bytes) {
     Away part;
     part.buffer = c.buffer;
@@ -148,8 +192,10 @@ class Cover {
     part.offset = offset;
     part.bytes = bytes;
     part.release = c.at;
-    part.reserve = c.at + c.next;
+    part.reserve = part.ready = c.at + c.next;
     part.issue = static_cast<int32_t>(c.at);
+    const bool leaves_early = choice_.dice != nullptr && choice_.dice->Below(2) == 0;
+    if (leaves_early) part.issue = timeline_.use(c.use).FirstIssue();
     part.order = static_cast<uint32_t>(draft_->aways.size());
     for (uint32_t k = part.release; k < part.reserve; ++k) {
       away_[k % timeline_.ops()] += part.bytes;
@@ -161,6 +207,7 @@ class Cover {
 
   const Timeline& timeline_;
   const Machine& machine_;
+  CoverChoice choice_;
   Draft* draft_;
   Array<Bytes> away_;
   Array<Candidate> candidates_;
@@ -172,8 +219,9 @@ class Cover {
 
 }  // namespace
 
-DraftResult CoverDemand(const Timeline& timeline, const Machine& machine, Draft* draft) {
-  return Cover(timeline, machine, draft).Run();
+DraftResult CoverDemand(const Timeline& timeline, const Machine& machine, Draft* draft,
+                        const CoverChoice& choice) {
+  return Cover(timeline, machine, choice, draft).Run();
 }
 
 }  // namespace tidemark::core::planner

@@ -9,6 +9,7 @@
 
 #include "core/array.h"
 #include "core/plan.h"
+#include "core/planner/dice.h"
 #include "core/planner/timeline.h"
 #include "core/step.h"
 
@@ -27,6 +28,12 @@ struct Away {
   // may be before the window), then by order.
   int32_t issue = 0;
   uint32_t order = 0;
+  // Counted like reserve: reserve <= ready <= use.next.
+  uint32_t ready = 0;
+  // With a limited host: the copy out starts at `issue` even if its content is there before; a copy
+  // that is still valid is made again, so that the host need not keep it.
+  bool copies_late = false;
+  bool copies_again = false;
 };
 
 // Parts of one window stand together, by offset; what repeats, earliest release first.
@@ -45,9 +52,16 @@ enum class DraftResult : uint8_t { kDone, kCannot, kNoMemory };
 [[nodiscard]] bool ReadMoves(const Timeline& timeline, const Machine& machine, const Plan& plan,
                              Draft* draft);
 
+// What CoverDemand takes instead of its own rule.
+struct CoverChoice {
+  Dice* dice = nullptr;    // candidates in random order
+  uint32_t stays = kNone;  // index of the part that is left as it is, as far as others will do
+};
+
 // Makes what is away cover what the budget demands at each operation, in windows farthest next use
 // first, by longer absence or by new parts. kCannot: an operation's floor is above the budget.
-DraftResult CoverDemand(const Timeline& timeline, const Machine& machine, Draft* draft);
+DraftResult CoverDemand(const Timeline& timeline, const Machine& machine, Draft* draft,
+                        const CoverChoice& choice = {});
 
 // Writes moves and queues. Copies that are still valid are not made again, as long as the host
 // budget allows it. kCannot: the host budget does not hold the copies.

@@ -10,7 +10,8 @@ namespace planner {
 namespace {
 
 constexpr Bytes kBudgetSteps = 512;  // budgets are found to one part in so many of the live peak
-constexpr uint32_t kFewRecipes = 3;  // while looking for a budget
+// Recipes while looking for a budget, cheapest first.
+constexpr uint32_t kFewRecipes[] = {Search::kByDemand, 0, 1};
 
 PlanOutcome Refuse(Plan* plan, PlanOutcome outcome, const char* reason) {
   plan->outcome = outcome;
@@ -56,7 +57,7 @@ class Planning {
 
   PlanOutcome WithinBudget() {
     if (search_.TryRecipes(Search::recipes()) == Found::kNoMemory) return RefuseMemory(plan_);
-    if (search_.TryRungs() == Found::kNoMemory) return RefuseMemory(plan_);
+    if (search_.TryAtRandom() == Found::kNoMemory) return RefuseMemory(plan_);
     if (search_.Improve() == Found::kNoMemory || search_.Polish() == Found::kNoMemory) {
       return RefuseMemory(plan_);
     }
@@ -67,6 +68,7 @@ class Planning {
     const Timeline& timeline = search_.timeline();
     const double limit =
         static_cast<double>(timeline.ideal()) * (1 + std::max(slowdown, kNotSlower));
+    const double not_slower = static_cast<double>(timeline.ideal()) * (1 + kNotSlower);
     const auto holds = [limit](const Plan& plan) {
       return static_cast<double>(plan.step_time) <= limit;
     };
@@ -74,7 +76,14 @@ class Planning {
     // A step may hold no bytes at all.
     const Bytes high = std::max<Bytes>(timeline.peak(), 1);
     if (Halve(holds, low, high) == Found::kNoMemory) return RefuseMemory(plan_);
-    return search_.has_plan() ? Finish() : Cannot();
+    if (!search_.has_plan()) return Cannot();
+    // The first plan that held was taken: is there a faster one with its peak?
+    search_.SetBudget(search_.best().device_peak);
+    for (const uint32_t recipe : kFewRecipes) {
+      if (static_cast<double>(search_.best().step_time) <= not_slower) break;
+      if (search_.TryRecipe(recipe) == Found::kNoMemory) return RefuseMemory(plan_);
+    }
+    return Finish();
   }
 
   PlanOutcome From(const Plan& previous) {
@@ -119,7 +128,7 @@ class Planning {
   Found TryBudget(Bytes budget, Holds holds) {
     search_.SetBudget(budget);
     search_.Restart();
-    for (uint32_t recipe = 0; recipe < kFewRecipes; ++recipe) {
+    for (const uint32_t recipe : kFewRecipes) {
       if (search_.TryRecipe(recipe) == Found::kNoMemory) return Found::kNoMemory;
       if (search_.has_plan() && holds(search_.best())) return Found::kPlan;
     }

@@ -20,7 +20,8 @@ bool ReadMove(const Timeline& timeline, const Machine& machine, const Move& move
   const Use& use = timeline.use(away->use);
   away->release = move.release > use.op ? move.release : move.release + n;
   away->reserve = move.reserve > use.op ? move.reserve : move.reserve + n;
-  return away->release < away->reserve && away->reserve <= use.next;
+  away->ready = move.ready > use.op ? move.ready : move.ready + n;
+  return away->release < away->reserve && away->reserve <= away->ready && away->ready <= use.next;
 }
 
 bool Overlap(const Away& a, const Away& b) {
@@ -43,6 +44,9 @@ bool ReadMoves(const Timeline& timeline, const Machine& machine, const Plan& pla
     place[m] = k;
     slot[m] = newest;
   }
+  const bool is_limited = machine.host_budget < timeline.peak();
+  const bool is_lossy =
+      machine.in_rate_duplex < machine.in_rate || machine.out_rate_duplex < machine.out_rate;
   for (MoveIndex m = 0; m < plan.moves.size(); ++m) {
     Away away;
     if (!ReadMove(timeline, machine, plan.moves[m], &away)) continue;
@@ -55,6 +59,8 @@ bool ReadMoves(const Timeline& timeline, const Machine& machine, const Plan& pla
       away.issue = std::min(away.issue, static_cast<int32_t>(away.release));
     }
     away.order = place[m];
+    away.copies_late = is_limited || is_lossy;
+    away.copies_again = is_limited && !move.clean;
     if (!draft->aways.Append(away)) return false;
   }
   Array<Away>& aways = draft->aways;

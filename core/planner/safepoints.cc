@@ -58,7 +58,7 @@ class Sharing {
       leaves.first = early > lead ? release : std::max(leaves.first, release - early);
     }
     const uint32_t early = (move.ready + n_ - in_done) % n_;
-    const Span returns{early > ready - reserve ? ready : ready - early, ready, m, false};
+    const Span returns{early > ready - reserve ? ready : ready - early, use.next, m, false};
     return spans_.Append(leaves) && spans_.Append(returns);
   }
 

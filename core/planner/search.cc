@@ -69,7 +69,6 @@ bool Search::Init(const Step& step, const Machine& machine) {
 
 void Search::Restart() {
   has_plan_ = false;
-  most_pieces_ = 0;
   waits_.Clear();
 }
 
@@ -117,8 +116,7 @@ Found Search::TryRecipe(uint32_t recipe) {
   options.out_ahead = r.out_ahead;
   options.evicts_to_prefetch = r.evicts;
   options.spares_yield = r.yields;
-  options.out_speed = out_speed_;
-  options.in_speed = in_speed_ * r.in_speed;
+  options.in_speed = r.in_speed;
   const Bytes least = std::max<Bytes>(timeline_.peak() / kMostPieces, 1);
   options.piece = RoundUp(std::max(machine_.device_budget / r.pieces, least), machine_.chunk_bytes);
   options.waits_out = r.expects_waits && !waits_.empty() ? &waits_ : nullptr;
@@ -150,7 +148,6 @@ Found Search::TrySweep(const SweepOptions& options) {
   }
   const Sweep::Result swept = sweep_.Run(timeline_, horizon_, machine_, options, &draft_);
   if (swept == Sweep::Result::kNoMemory) return Found::kNoMemory;
-  most_pieces_ = std::max(most_pieces_, sweep_.pieces());
   if (swept == Sweep::Result::kStuck) draft_.aways.Clear();
   const Found found = TryDraft();
   if (found == Found::kPlan && improved_) {
@@ -163,38 +160,78 @@ Found Search::TrySweep(const SweepOptions& options) {
 Found Search::TryPrevious(const Plan& previous) {
   if (!ReadMoves(timeline_, machine_, previous, &draft_)) return Found::kNoMemory;
   trial_.recipe = previous.recipe;
-  return TryDraft();
+  if (TryDraft() == Found::kNoMemory) return Found::kNoMemory;
+  // What was to be back early, for a safepoint's sake, may be late by now.
+  if (!ReadMoves(timeline_, machine_, previous, &draft_)) return Found::kNoMemory;
+  bool is_same = true;
+  for (Away& a : draft_.aways) {
+    is_same = is_same && a.ready == timeline_.use(a.use).next;
+    a.ready = timeline_.use(a.use).next;
+  }
+  trial_.recipe = previous.recipe;
+  if (!is_same && TryDraft() == Found::kNoMemory) return Found::kNoMemory;
+  return Found::kPlan;
 }
 
-Found Search::TryDraft() {
+Found Search::TryDraft(const CoverChoice& choice) {
   improved_ = false;
-  DraftResult result = CoverDemand(timeline_, machine_, &draft_);
+  const double same = static_cast<double>(timeline_.ideal()) * kSameTime;
+  const double most =
+      has_plan_ ? static_cast<double>(best_.step_time) + same + 1 : Evaluator::kAnyTime;
+  const Found found = ValueDraft(choice, most);
+  return found == Found::kPlan ? KeepIfBetter() : found;
+}
+
+// Makes the draft hold the budget, writes it into trial_ and values it. kNothing: no plan, or one
+// that takes longer than `most`.
+Found Search::ValueDraft(const CoverChoice& choice, double most) {
+  DraftResult result = CoverDemand(timeline_, machine_, &draft_, choice);
   if (result == DraftResult::kDone) result = WriteMoves(timeline_, machine_, &draft_, &trial_);
   if (result == DraftResult::kNoMemory) return Found::kNoMemory;
   if (result == DraftResult::kCannot) return Found::kNothing;
-  const Evaluator::Result valued = evaluator_.Run(timeline_, machine_, &trial_);
+  const bool shares = machine_.safepoint > 0;
+  const Evaluator::Result valued =
+      evaluator_.Run(timeline_, machine_, shares ? most + SafepointsAtMost() : most, &trial_);
   if (valued == Evaluator::Result::kNoMemory) return Found::kNoMemory;
-  if (valued == Evaluator::Result::kLocked) return Found::kNothing;
-  if (machine_.safepoint > 0 && !ShareInTrial()) return Found::kNoMemory;
+  if (valued != Evaluator::Result::kDone) return Found::kNothing;
+  if (!trial_waits_.CopyFrom(evaluator_.waits_out())) return Found::kNoMemory;
+  return shares && !ShareInTrial(most) ? Found::kNoMemory : Found::kPlan;
+}
+
+// What fewer safepoints could save in the trial.
+double Search::SafepointsAtMost() const {
+  const auto count = std::min<size_t>(2 * trial_.moves.size(), timeline_.ops());
+  return static_cast<double>(machine_.safepoint) * static_cast<double>(count);
+}
+
+Found Search::KeepIfBetter() {
+  improved_ = false;
   if (has_plan_ && !IsBetter(trial_)) return Found::kPlan;
+  if (!CountPeaks(timeline_, &trial_)) return Found::kNoMemory;
   std::swap(best_, trial_);
   has_plan_ = true;
   improved_ = true;
-  return waits_.CopyFrom(evaluator_.waits_out()) ? Found::kPlan : Found::kNoMemory;
+  return waits_.CopyFrom(trial_waits_) ? Found::kPlan : Found::kNoMemory;
 }
 
 // Puts a plan with fewer safepoints in the trial's place, if that is faster.
-bool Search::ShareInTrial() {
+bool Search::ShareInTrial(double most) {
   if (!shared_.CopyMoves(trial_)) return false;
   if (!ShareSafepoints(timeline_, evaluator_.out_done_at(), evaluator_.in_done_at(), &shared_)) {
     return false;
   }
-  const Evaluator::Result valued = evaluator_.Run(timeline_, machine_, &shared_);
-  const bool is_allowed = shared_.host_peak <= machine_.host_budget;
-  if (valued == Evaluator::Result::kDone && is_allowed && shared_.step_time < trial_.step_time) {
-    std::swap(shared_, trial_);
-  }
-  return valued != Evaluator::Result::kNoMemory;
+  // On large steps its waits are worth knowing even if it is slower: recipes expect them.
+  const bool is_large = !IsSmall(trial_);
+  most = is_large ? Evaluator::kAnyTime : std::min(most, static_cast<double>(trial_.step_time) + 1);
+  const Evaluator::Result valued = evaluator_.Run(timeline_, machine_, most, &shared_);
+  if (valued != Evaluator::Result::kDone) return valued != Evaluator::Result::kNoMemory;
+  if (machine_.host_budget != kNoLimit && !CountPeaks(timeline_, &shared_)) return false;
+  const bool is_allowed =
+      machine_.host_budget == kNoLimit || shared_.host_peak <= machine_.host_budget;
+  if (is_large && !trial_waits_.CopyFrom(evaluator_.waits_out())) return false;
+  if (!is_allowed || shared_.step_time >= trial_.step_time) return true;
+  std::swap(shared_, trial_);
+  return trial_waits_.CopyFrom(evaluator_.waits_out());
 }
 
 bool Search::IsBetter(const Plan& plan) const {

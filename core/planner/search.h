@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "core/plan.h"
+#include "core/planner/change_draft.h"
 #include "core/planner/draft.h"
 #include "core/planner/evaluate.h"
 #include "core/planner/sweep.h"
@@ -17,12 +18,6 @@
 namespace tidemark::core::planner {
 
 enum class Found : uint8_t { kPlan, kNothing, kNoMemory };
-
-// One that could leave, by the use before it.
-struct OpenWindow {
-  uint32_t use = 0;
-  BufferIndex buffer = 0;
-};
 
 class Search {
  public:
@@ -41,15 +36,12 @@ class Search {
   Found TryRecipes(uint32_t most);
   Found TryRecipe(uint32_t recipe);
   Found TryQuick(uint32_t recipe);  // the first one instead, if it takes long
-  // Tries what would be tried with less: on a few rungs below the budgets and the rates, the same
-  // rungs for all machines of the step. So a machine that has a little more of anything seldom
-  // misses what another found. For small steps.
-  Found TryRungs();
-
+  // Where nothing else found a plan: tries to find any.
+  Found TryAtRandom();
   // Tries changes of what leaves first, at random but always the same, as many as the size of the
   // step allows.
   Found Improve();
-  // The same with the parts of the best plan; for small steps.
+  // The same with the parts of the best plan: thousands of trials for small steps, few for large.
   Found Polish();
 
   // Whether no better plan can exist, as far as that is known.
@@ -63,20 +55,25 @@ class Search {
 
   static uint32_t recipes();
   static bool IsQuick(uint32_t recipe);
+  static constexpr uint32_t kByDemand = 2;  // the recipe without a sweep
 
  private:
-  Found TryDraft();
+  Found TryDraft(const CoverChoice& choice = {});
+  Found ValueDraft(const CoverChoice& choice, double most);
+  double SafepointsAtMost() const;
+  Found KeepIfBetter();
   bool IsBetter(const Plan& plan) const;
   bool GoesRound() const;
   double PartThatStays(double room) const;
   Found TrySweep(const SweepOptions& options);
-  Found TryFew(uint32_t recipes);
-  Found TryDeviceRungs();
-  Found TryHostRungs();
-  Found TryRateRungs();
+  Found PolishLong();
+  Found PolishBoldly();
+  Found TryChange(double most, DraftChanger* changer, Dice* dice);
+  [[nodiscard]] bool Follow();
+  bool IsSmall(const Plan& plan) const;
   [[nodiscard]] bool ListOpenWindows();
   [[nodiscard]] bool BoundTime();
-  [[nodiscard]] bool ShareInTrial();
+  [[nodiscard]] bool ShareInTrial(double most);
 
   Timeline timeline_;
   Machine machine_;
@@ -85,17 +82,16 @@ class Search {
   Sweep sweep_;
   Evaluator evaluator_;
   Draft draft_;
+  Draft current_;  // where Polish stands
   Plan trial_;
   Plan shared_;  // the trial with shared safepoints
   Plan best_;
-  Array<double> waits_;  // for copies out, in the best plan
+  Array<double> waits_;        // for copies out, in the best plan ...
+  Array<double> trial_waits_;  // ... and in the trial
   Array<OpenWindow> windows_;
   Array<int32_t> shifts_, best_shifts_;
   SweepOptions best_options_;
-  size_t best_pieces_ = 0;  // of the sweep with them
-  size_t most_pieces_ = 0;  // of any sweep so far
-  // Links that recipes reckon with, as parts of what the machine has.
-  double out_speed_ = 1, in_speed_ = 1;
+  size_t best_pieces_ = 0;      // of the sweep with them
   Nanoseconds least_time_ = 0;  // no plan within the budgets is faster
   bool has_plan_ = false;
   bool improved_ = false;  // by the last draft

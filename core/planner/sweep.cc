@@ -152,7 +152,8 @@ bool Sweep::WriteDraft(uint32_t from, uint32_t to, Draft* draft) {
               record.release - record.base,
               record.reserve - record.base,
               static_cast<int32_t>(record.issue - base),
-              record.order};
+              record.order,
+              timeline_->use(record.use).next};
     if (!draft->aways.Append(away)) return false;
   }
   // A window that goes across the iteration's end may have been left early once and late once.

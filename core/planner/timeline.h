@@ -24,6 +24,12 @@ struct Use {
   // The last write at or before this use, counted back through the iteration's start: op of that
   // write is `op - since_write`; kNone: the buffer is never written in the step.
   uint32_t since_write = kNone;
+
+  // The boundary from which what leaves in the window can be copied out, as far as is known.
+  int32_t FirstIssue() const {
+    const auto after = static_cast<int32_t>(op + 1);
+    return since_write == kNone ? after : after - static_cast<int32_t>(since_write);
+  }
 };
 
 class Timeline {

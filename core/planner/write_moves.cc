@@ -40,8 +40,9 @@ void MergeNeighbours(Array<Away>* aways) {
                 (*aways)[last].offset + (*aways)[last].bytes == (*aways)[first].offset;
     for (size_t k = 0; same && k < end - first; ++k) {
       const Away &a = (*aways)[last + k], &b = (*aways)[first + k];
-      same =
-          a.use == b.use && a.release == b.release && a.reserve == b.reserve && a.issue == b.issue;
+      same = a.use == b.use && a.release == b.release && a.reserve == b.reserve &&
+             a.ready == b.ready && a.issue == b.issue && a.copies_late == b.copies_late &&
+             a.copies_again == b.copies_again;
     }
     if (same) {
       for (size_t k = 0; k < end - first; ++k)
@@ -121,14 +122,15 @@ class Writer {
     move.bytes = a.bytes;
     move.release = a.release % n_;
     move.reserve = a.reserve % n_;
-    move.ready = use.next % n_;
-    move.clean = style.keeps_copies && IsClean(first, end, k);
+    move.ready = a.ready % n_;
+    move.clean = style.keeps_copies && !a.copies_again && IsClean(first, end, k);
     if (move.clean) return move;
     int64_t after =
         use.since_write == kNone ? int64_t{use.next} - n_ : int64_t{use.op} - use.since_write;
     after = std::max(after, LastReturn(k));
     const int64_t issue = std::max(std::min<int64_t>(a.issue, a.release), after + 1);
-    if (style.copies_late || Round(issue - 1) != Round(after)) after = std::max(after, issue - 1);
+    if (style.copies_late || a.copies_late || Round(issue - 1) != Round(after))
+      after = std::max(after, issue - 1);
     keys_[k] = {issue - Round(after) * n_, a.order};
     move.after = static_cast<OpIndex>(after - Round(after) * n_);
     return move;

@@ -1,0 +1,123 @@
+// The parts of the best plan are changed at random, the same way each time. Small steps get
+// thousands of trials, by threshold accepting (Dueck and Scheuer 1990): from draft to draft, slower
+// ones too as long as the loss is small, less and less of it. Large steps get some tens, of bold
+// changes.
+
+#include <algorithm>
+
+#include "core/planner/change_draft.h"
+#include "core/planner/search.h"
+
+namespace tidemark::core::planner {
+namespace {
+
+constexpr size_t kSmall = 400;           // operations and moves
+constexpr uint64_t kBoldWork = 60'000;   // operations and moves walked through in all trials,
+constexpr uint64_t kRoundWork = 65'000;  // the same for small steps, in one of
+constexpr uint64_t kSeekWork = 20'000;   // the same while there is no plan at all
+constexpr uint32_t kRounds = 3;          // each starts from the best plan so far
+// A trial may be slower than the one before by up to this share of what the best plan takes beyond
+// the bound, at a round's start.
+constexpr double kHeat = 0.03;
+
+}  // namespace
+
+// For small steps whose host is so short that no recipe's copies fit.
+Found Search::TryAtRandom() {
+  if (has_plan_ || timeline_.ops() > kSmall) return Found::kNothing;
+  const auto trials = static_cast<uint32_t>(kSeekWork / (timeline_.ops() + timeline_.uses()));
+  if (!ListOpenWindows()) return Found::kNoMemory;
+  Dice dice;
+  DraftChanger changer(timeline_, machine_, windows_, /*is_bold=*/false, &dice);
+  for (uint32_t t = 0; t < trials && !has_plan_; ++t) {
+    draft_.aways.Clear();
+    const DraftResult covered = CoverDemand(timeline_, machine_, &draft_, {&dice, kNone});
+    if (covered == DraftResult::kNoMemory) return Found::kNoMemory;
+    if (covered == DraftResult::kCannot) return Found::kNothing;
+    if (!changer.Trim(&draft_)) return Found::kNoMemory;
+    trial_.recipe = kByDemand;
+    if (TryDraft() == Found::kNoMemory) return Found::kNoMemory;
+  }
+  return Found::kPlan;
+}
+
+bool Search::IsSmall(const Plan& plan) const {
+  return timeline_.ops() + plan.moves.size() <= kSmall;
+}
+
+Found Search::Polish() {
+  if (!has_plan_ || IsDone() || best_.moves.empty()) return Found::kNothing;
+  if (!ListOpenWindows()) return Found::kNoMemory;
+  if (windows_.empty()) return Found::kPlan;
+  return IsSmall(best_) ? PolishLong() : PolishBoldly();
+}
+
+Found Search::PolishLong() {
+  Dice dice;
+  DraftChanger changer(timeline_, machine_, windows_, /*is_bold=*/false, &dice);
+  Nanoseconds here = 0;  // time of the plan that current_ is of
+  uint64_t done = kRoundWork;
+  for (uint32_t round = 0; !IsDone(); done += timeline_.ops() + draft_.aways.size()) {
+    if (done >= kRoundWork) {
+      if (round++ == kRounds) break;
+      if (!ReadMoves(timeline_, machine_, best_, &current_)) return Found::kNoMemory;
+      here = best_.step_time;
+      done = 0;
+    }
+    const double left = 1 - static_cast<double>(done) / kRoundWork;
+    const double heat = kHeat * left * static_cast<double>(best_.step_time - least_time_);
+    const double most = static_cast<double>(here) + heat * dice.Below(1000) / 1000;
+    const Found found = TryChange(most, &changer, &dice);
+    if (found == Found::kNoMemory) return found;
+    if (found == Found::kNothing || static_cast<double>(trial_.step_time) > most) continue;
+    here = trial_.step_time;
+    if (!Follow() || KeepIfBetter() == Found::kNoMemory) return Found::kNoMemory;
+  }
+  return Found::kPlan;
+}
+
+// Values a changed copy of current_, in draft_ and trial_.
+Found Search::TryChange(double most, DraftChanger* changer, Dice* dice) {
+  CoverChoice choice;
+  if (!draft_.aways.CopyFrom(current_.aways)) return Found::kNoMemory;
+  if (!changer->Change(&draft_, &choice)) return Found::kNoMemory;
+  trial_.recipe = best_.recipe;
+  if (dice->Below(2) == 0) {
+    const DraftResult covered = CoverDemand(timeline_, machine_, &draft_, choice);
+    if (covered == DraftResult::kNoMemory) return Found::kNoMemory;
+    if (covered == DraftResult::kCannot) return Found::kNothing;
+    if (!changer->Trim(&draft_)) return Found::kNoMemory;
+    choice = {};
+  }
+  return ValueDraft(choice, most + 1);
+}
+
+// The trial is where the search stands now. Where safepoints were shared, the plan knows of it and
+// the draft does not. False: no host memory.
+bool Search::Follow() {
+  if (machine_.safepoint > 0) return ReadMoves(timeline_, machine_, trial_, &current_);
+  return current_.aways.CopyFrom(draft_.aways);
+}
+
+Found Search::PolishBoldly() {
+  const uint64_t work = timeline_.ops() + best_.moves.size();
+  const auto trials = static_cast<uint32_t>(kBoldWork / work);
+  Dice dice;
+  DraftChanger changer(timeline_, machine_, windows_, /*is_bold=*/true, &dice);
+  improved_ = true;
+  for (uint32_t t = 0; t < trials && !IsDone(); ++t) {
+    if (improved_) {
+      if (!ReadMoves(timeline_, machine_, best_, &current_)) return Found::kNoMemory;
+      for (Away& a : current_.aways) a.ready = timeline_.use(a.use).next;
+    }
+    if (current_.aways.empty()) break;
+    CoverChoice choice;
+    if (!draft_.aways.CopyFrom(current_.aways)) return Found::kNoMemory;
+    if (!changer.Change(&draft_, &choice)) return Found::kNoMemory;
+    trial_.recipe = best_.recipe;
+    if (TryDraft(choice) == Found::kNoMemory) return Found::kNoMemory;
+  }
+  return Found::kPlan;
+}
+
+}  // namespace tidemark::core::planner
