@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <random>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "tests/simgpu/device.h"
+#include "tests/simgpu/node_folder.h"
 
 namespace simgpu_tests {
 namespace {
@@ -169,7 +169,7 @@ void RunSeeds(const std::string& more) {
       }
     });
   }
-  std::filesystem::remove_all(folder);
+  RemoveNodeFolder(folder);
 }
 
 TEST(VmmModel, AgreesWithTheDriver) { RunSeeds(""); }
