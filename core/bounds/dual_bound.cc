@@ -22,15 +22,14 @@ constexpr double kSmallestRise = 1e-4;
 }  // namespace
 
 DualBound::DualBound(const CoarseStep& step, const Machine& machine)
-    : step_(step), moments_(step.moments), slots_(2 * step.moments) {
+    : step_(step),
+      moments_(step.moments),
+      slots_(2 * step.moments),
+      // At this price every byte leaves that can, whatever the links charge: more says no more.
+      ascent_(machine, step.demand, slots_, kMomentsPerStay) {
   out_unit_ = kNanosecondsPerSecond / machine.out_rate;
   in_unit_ = kNanosecondsPerSecond / machine.in_rate;
   away_unit_ = (out_unit_ + in_unit_) / kMomentsPerStay;
-  const double out_share = machine.out_rate_duplex / machine.out_rate;
-  const double in_share = machine.in_rate_duplex / machine.in_rate;
-  if (out_share + in_share <= 1) return;  // taking turns is as fast
-  out_share_ = out_share;
-  in_share_ = in_share;
 }
 
 bool DualBound::Allocate() {
@@ -45,10 +44,8 @@ bool DualBound::Allocate() {
     most_gaps = std::max(most_gaps, chain.gap_count);
     most_stays = std::max(most_stays, stays);
   }
-  const size_t prices = moments_ + 2 * size_t{slots_};
-  return price_.Resize(prices, 0) && best_price_.Resize(prices, 0) && slope_.Resize(prices, 0) &&
-         direction_.Resize(prices, 0) && stay_.Resize(most_stays) && entry_.Resize(most_gaps) &&
-         gain_.Resize(most_gaps);
+  return ascent_.Allocate() && best_price_.Resize(ascent_.prices().size(), 0) &&
+         stay_.Resize(most_stays) && entry_.Resize(most_gaps) && gain_.Resize(most_gaps);
 }
 
 // Moments keep their prices, new ones get none; a slot gets the price of the one it is a part of.
@@ -61,14 +58,14 @@ void DualBound::StartFrom(const Prices& coarser) {
   for (uint32_t k = 0; k < moments_; ++k) {
     while (old < old_moments && coarser.ops[old] < step_.ops[k]) ++old;
     const bool same = old < old_moments && coarser.ops[old] == step_.ops[k];
-    if (same) price_[k] = coarser.price[old];
+    if (same) ascent_.away(k) = coarser.price[old];
     for (const uint32_t part : {0U, 1U}) {
       const uint32_t slot = 2 * (old % old_moments) + (same ? part : 0);
-      price_[moments_ + 2 * k + part] = old_out[slot];
-      price_[moments_ + slots_ + 2 * k + part] = old_in[slot];
+      ascent_.out(2 * k + part) = old_out[slot];
+      ascent_.in(2 * k + part) = old_in[slot];
     }
   }
-  Project();
+  ascent_.Project();
 }
 
 bool DualBound::Run(double known_stall, Prices* prices) {
@@ -91,7 +88,7 @@ bool DualBound::Run(double known_stall, Prices* prices) {
     if (value > best_) {
       idle = value > best_ + rise / 100 ? 0 : idle + 1;
       best_ = value;
-      std::copy(price_.begin(), price_.end(), best_price_.begin());
+      std::copy(ascent_.prices().begin(), ascent_.prices().end(), best_price_.begin());
     } else {
       ++idle;
     }
@@ -99,41 +96,24 @@ bool DualBound::Run(double known_stall, Prices* prices) {
       rise /= 2;
       idle = 0;
     }
-    Ascend(target - value);
+    ascent_.Ascend(target - value);
   }
   return prices->ops.CopyFrom(step_.ops) && prices->price.CopyFrom(best_price_);
 }
 
-// The bound at the current prices; slope_ becomes its subgradient there.
+// The bound at the current prices; their slopes become its subgradient there.
 double DualBound::Evaluate() {
-  std::fill(slope_.begin(), slope_.end(), 0);
+  ascent_.ClearSlopes();
   double value = 0;
   for (uint32_t k = 0; k < moments_; ++k) {
     value += AwayPrice(k) * step_.demand[k];
-    Away(k) = step_.demand[k] * away_unit_;
+    ascent_.away_slope(k) = step_.demand[k] * away_unit_;
   }
   for (const CoarseChain& chain : step_.chains) value -= Chain(chain) * chain.bytes;
-  for (uint32_t slot = 0; slot < slots_; ++slot) value -= Links(slot);
+  for (uint32_t slot = 0; slot < slots_; ++slot) {
+    value -= ascent_.SellTime(slot, step_.duration[slot]);
+  }
   return value;
-}
-
-// What a slot's time is worth.
-double DualBound::Links(uint32_t slot) {
-  const double p = price_[moments_ + slot];
-  const double q = price_[moments_ + slots_ + slot];
-  const double both = p * out_share_ + q * in_share_;
-  const double duration = step_.duration[slot];
-  if (both >= p && both >= q) {
-    Out(slot) -= duration * out_share_;
-    In(slot) -= duration * in_share_;
-    return both * duration;
-  }
-  if (p >= q) {
-    Out(slot) -= duration;
-    return p * duration;
-  }
-  In(slot) -= duration;
-  return q * duration;
 }
 
 // The most that one byte of a gap gains by being away, and from which moment on.
@@ -160,8 +140,8 @@ double DualBound::Gap(const CoarseGap& gap, uint32_t first_stay, uint32_t* entry
 void DualBound::Book(const CoarseGap& gap, uint32_t first_stay, uint32_t entry, double bytes) {
   if (entry > gap.last) return;
   const Stay& stay = stay_[first_stay + entry - gap.first];
-  for (uint32_t k = entry; k <= stay.last; ++k) Away(k) -= bytes * away_unit_;
-  In(stay.in_slot) += bytes * in_unit_;
+  for (uint32_t k = entry; k <= stay.last; ++k) ascent_.away_slope(k) -= bytes * away_unit_;
+  ascent_.in_slope(stay.in_slot) += bytes * in_unit_;
 }
 
 // The most that one byte of a chain gains: it leaves in some gaps, and is copied out once, before
@@ -198,7 +178,7 @@ double DualBound::Chain(const CoarseChain& chain) {
       }
       stays += gap.last - gap.first + 1;
     }
-    if (best_gap < chain.gap_count) Out(copy_slot) += chain.bytes * out_unit_;
+    if (best_gap < chain.gap_count) ascent_.out_slope(copy_slot) += chain.bytes * out_unit_;
   }
   stays = 0;
   for (uint32_t g = 0; g < chain.gap_count; ++g) {
@@ -207,67 +187,6 @@ double DualBound::Chain(const CoarseChain& chain) {
     stays += gap.last - gap.first + 1;
   }
   return best;
-}
-
-// Takes out of the slope what only leads out of the allowed prices.
-void DualBound::KeepInside() {
-  for (size_t i = 0; i < price_.size(); ++i) {
-    if (price_[i] <= 0 && slope_[i] < 0) slope_[i] = 0;
-  }
-  for (uint32_t k = 0; k < moments_; ++k) {
-    if (step_.demand[k] <= 0) slope_[k] = 0;
-    if (price_[k] >= kMomentsPerStay) slope_[k] = std::min(slope_[k], 0.0);
-  }
-  for (uint32_t slot = 0; slot < slots_; ++slot) {
-    const double p = price_[moments_ + slot];
-    const double q = price_[moments_ + slots_ + slot];
-    if (std::max({p, q, p * out_share_ + q * in_share_}) < 1 - 1e-9) continue;
-    double& out = Out(slot);
-    double& in = In(slot);
-    if (q <= 0) out = std::min(out, 0.0);
-    if (p <= 0) in = std::min(in, 0.0);
-    const double both = (out + in) / 2;
-    if (p <= 0 || q <= 0 || both <= 0) continue;
-    out -= both;
-    in -= both;
-  }
-}
-
-// One step of a deflected subgradient method, as long as a rise by `rise` needs at the least.
-void DualBound::Ascend(double rise) {
-  KeepInside();
-  double across = 0;
-  double before = 0;
-  for (size_t i = 0; i < slope_.size(); ++i) {
-    across += slope_[i] * direction_[i];
-    before += direction_[i] * direction_[i];
-  }
-  const double keep = before > 0 && across < 0 ? -1.5 * across / before : 0;
-  double norm = 0;
-  for (size_t i = 0; i < slope_.size(); ++i) {
-    direction_[i] = slope_[i] + keep * direction_[i];
-    norm += direction_[i] * direction_[i];
-  }
-  if (norm <= 0) return;
-  for (size_t i = 0; i < slope_.size(); ++i) price_[i] += direction_[i] * rise / norm;
-  Project();
-}
-
-void DualBound::Project() {
-  for (double& price : price_) price = std::max(price, 0.0);
-  for (uint32_t k = 0; k < moments_; ++k) {
-    // At this price every byte leaves that can, whatever the links charge: more says no more.
-    const double highest = step_.demand[k] > 0 ? kMomentsPerStay : 0;
-    price_[k] = std::min(price_[k], highest);
-  }
-  for (uint32_t slot = 0; slot < slots_; ++slot) {
-    double& p = price_[moments_ + slot];
-    double& q = price_[moments_ + slots_ + slot];
-    const double worth = std::max({p, q, p * out_share_ + q * in_share_});
-    if (worth <= 1) continue;
-    p /= worth;
-    q /= worth;
-  }
 }
 
 }  // namespace tidemark::core

@@ -10,6 +10,7 @@
 
 #include "core/array.h"
 #include "core/bounds/coarse_step.h"
+#include "core/price_ascent.h"
 #include "core/step.h"
 
 namespace tidemark::core {
@@ -42,31 +43,21 @@ class DualBound {
   [[nodiscard]] bool Allocate();
   void StartFrom(const Prices& coarser);
   double Evaluate();
-  double Links(uint32_t slot);
   double Chain(const CoarseChain& chain);
   double Gap(const CoarseGap& gap, uint32_t first_stay, uint32_t* entry);
   void Book(const CoarseGap& gap, uint32_t first_stay, uint32_t entry, double bytes);
-  void Ascend(double rise);
-  void KeepInside();
-  void Project();
 
-  double& Away(uint32_t k) { return slope_[k % moments_]; }
-  double& Out(uint32_t slot) { return slope_[moments_ + slot % slots_]; }
-  double& In(uint32_t slot) { return slope_[moments_ + slots_ + slot % slots_]; }
-  double AwayPrice(uint32_t k) const { return price_[k % moments_] * away_unit_; }
-  double OutPrice(uint32_t slot) const { return price_[moments_ + slot % slots_] * out_unit_; }
-  double InPrice(uint32_t slot) const {
-    return price_[moments_ + slots_ + slot % slots_] * in_unit_;
-  }
+  double AwayPrice(uint32_t k) const { return ascent_.away(k % moments_) * away_unit_; }
+  double OutPrice(uint32_t slot) const { return ascent_.out(slot % slots_) * out_unit_; }
+  double InPrice(uint32_t slot) const { return ascent_.in(slot % slots_) * in_unit_; }
 
   const CoarseStep& step_;
   const uint32_t moments_;
   const uint32_t slots_;
   // Prices are numbers around 1; times these they are ns per byte.
   double away_unit_ = 0, out_unit_ = 0, in_unit_ = 0;
-  // A slot's time is worth max(p, q, p * out_share_ + q * in_share_) of out price p, in price q.
-  double out_share_ = 0, in_share_ = 0;
-  Array<double> price_, best_price_, slope_, direction_;  // moments, slots out, slots in
+  PriceAscent ascent_;
+  Array<double> best_price_;
   // Of the chain at hand.
   Array<Stay> stay_;       // per moment of its gaps
   Array<uint32_t> entry_;  // per gap: the best moment to leave, at no cost for the way out ...

@@ -41,7 +41,10 @@ class Search {
   // Tries changes of what leaves first, at random but always the same, as many as the size of the
   // step allows.
   Found Improve();
-  // The same with the parts of the best plan: thousands of trials for small steps, few for large.
+  // A draft by prices, for steps that are small enough and have a plan; the next one polishes it.
+  Found TryPrices();
+  // The same as Improve() with the parts of the best plan: thousands of trials for small steps, few
+  // for large.
   Found Polish();
 
   // Whether no better plan can exist, as far as that is known.

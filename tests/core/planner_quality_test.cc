@@ -5,9 +5,11 @@
 
 #include <string>
 
+#include "core/bounds.h"
 #include "core/planner.h"
 #include "tests/step/any_step.h"
 #include "tests/step/exact_search.h"
+#include "tests/step/model_step.h"
 #include "tests/step/random_step.h"
 #include "tests/step/simulator.h"
 
@@ -77,6 +79,23 @@ INSTANTIATE_TEST_SUITE_P(
                     Family{"PersistentLoss", {4, 3, 0.5, 1}, 60, true, false, true},
                     Family{"Everything", {6, 4, 0.2, 1}, 40, true, true, true}),
     [](const testing::TestParamInfo<Family>& info) { return std::string(info.param.name); });
+
+// All operations use one large buffer, and of the rest so little fits that a sweep makes many short
+// windows and leaves one link idle while the other is late.
+TEST(PlannerQualityTest, BalancesTheLinksWhereOperationsShareOneLargeBuffer) {
+  const steps::NamedStep graph = steps::WholeGraphStep();
+  for (const double gb_per_s : {6, 12}) {
+    Machine machine;
+    machine.device_budget = steps::LivePeak(graph.step) / 5;
+    machine.out_rate = machine.in_rate = gb_per_s * 1e9;
+    machine.out_rate_duplex = machine.in_rate_duplex = gb_per_s * 1e9;
+    const TimeBound bound =
+        FindTimeBound(graph.step, machine, {Granularity::kBoundary, /*prices=*/true});
+    Plan plan;
+    ASSERT_EQ(MakePlan(graph.step, machine, {}, &plan), PlanOutcome::kPlanned);
+    EXPECT_GE(static_cast<double>(bound.time), 0.9 * static_cast<double>(plan.step_time));
+  }
+}
 
 // A plan that exists is never given up for a slower one.
 TEST(PlannerQualityTest, ReplanningWithMoreOfAnythingIsNeverSlower) {

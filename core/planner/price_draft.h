@@ -1,0 +1,19 @@
+// A draft from prices, as another start: what the step would do if bytes were a fluid, rounded to
+// chunks. Where most of what is alive must be away, this balances the links over the whole step,
+// which a sweep does not. Threads: none of its own.
+
+#ifndef TIDEMARK_CORE_PLANNER_PRICE_DRAFT_H_
+#define TIDEMARK_CORE_PLANNER_PRICE_DRAFT_H_
+
+#include "core/planner/draft.h"
+
+namespace tidemark::core::planner {
+
+// `stall` in ns: what the step takes on top of its operations, by a plan that exists. The budget
+// holds roughly; CoverDemand sees to the rest. kCannot: the step is too large, or needs nothing.
+DraftResult DraftByPrices(const Timeline& timeline, const Machine& machine, double stall,
+                          Draft* draft);
+
+}  // namespace tidemark::core::planner
+
+#endif  // TIDEMARK_CORE_PLANNER_PRICE_DRAFT_H_
