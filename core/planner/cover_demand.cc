@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/planner/draft.h"
+#include "core/planner/heap.h"
 
 namespace tidemark::core::planner {
 namespace {
@@ -15,6 +16,12 @@ struct Candidate {
   uint32_t at = 0;    // the operation in question, counted like the window
 };
 
+struct Farther {
+  bool operator()(const Candidate& a, const Candidate& b) const {
+    return a.next != b.next ? a.next > b.next : a.use < b.use;
+  }
+};
+
 class Cover {
  public:
   Cover(const Timeline& timeline, const Machine& machine, const CoverChoice& choice, Draft* draft)
@@ -24,13 +31,14 @@ class Cover {
     const uint32_t n = timeline_.ops();
     if (machine_.device_budget < timeline_.largest_floor()) return DraftResult::kCannot;
     if (!away_.Resize(n, 0) || !head_.Resize(timeline_.uses(), kNone) ||
-        !link_.Resize(draft_->aways.size()) || !OpenWrapping()) {
+        !link_.Resize(draft_->aways.size())) {
       return DraftResult::kNoMemory;
     }
     for (uint32_t k = 0; k < draft_->aways.size(); ++k) {
       link_[k] = head_[draft_->aways[k].use];
       head_[draft_->aways[k].use] = k;
     }
+    if (!OpenWrapping()) return DraftResult::kNoMemory;
     for (const Away& a : draft_->aways) {  // first as differences
       const uint32_t from = a.release % n, to = a.reserve % n;
       away_[from] += a.bytes;
@@ -58,16 +66,16 @@ class Cover {
     if (choice_.dice != nullptr) {
       return CoverAtRandom(i) ? DraftResult::kDone : DraftResult::kNoMemory;
     }
-    std::sort(candidates_.begin(), candidates_.end(), [](const Candidate& a, const Candidate& b) {
-      return a.next != b.next ? a.next > b.next : a.use < b.use;
-    });
+    std::sort(candidates_.begin(), candidates_.end(), Farther());
     for (const Candidate& c : candidates_) {
       if (Excess(i) == 0) break;
       Extend(c, i);
     }
-    for (const Candidate& c : candidates_) {
-      if (Excess(i) == 0) break;
+    while (Excess(i) != 0 && !fresh_.empty() && fresh_[0].key > i) {
+      const Fresh top = fresh_[0];
+      const Candidate c{top.piece, top.buffer, top.key - i, i + top.base};
       if (!AddParts(c, i)) return DraftResult::kNoMemory;
+      if (Excess(i) != 0) PopHeap<FarthestOnTop>(&fresh_);  // all of it is away
     }
     return Excess(i) == 0 ? DraftResult::kDone : DraftResult::kCannot;
   }
@@ -101,13 +109,30 @@ class Cover {
     BufferIndex buffer;
     uint32_t base;
   };
+  // The same with bytes that are in no part yet, as an entry of a heap.
+  struct Fresh {
+    uint32_t key;    // the next use, counted from this iteration's first operation
+    uint32_t piece;  // Open::use
+    BufferIndex buffer;
+    uint32_t base;
+  };
+
+  bool Append(const Open& open) {
+    const bool is_random = choice_.dice != nullptr;
+    const uint32_t next = timeline_.use(open.use).next - open.base;
+    if (!is_random &&
+        !PushHeap<FarthestOnTop>(&fresh_, Fresh{next, open.use, open.buffer, open.base})) {
+      return false;
+    }
+    return (!is_random && head_[open.use] == kNone) || open_.Append(open);
+  }
 
   bool OpenWrapping() {
     const uint32_t n = timeline_.ops();
     for (BufferIndex b = 0; b < timeline_.buffers(); ++b) {
       const uint32_t first = timeline_.first_use(b), end = timeline_.first_use(b + 1);
       if (first == end || !timeline_.CanMove(b) || timeline_.use(end - 1).next == kNone) continue;
-      if (timeline_.use(end - 1).next > n && !open_.Append({end - 1, b, n})) return false;
+      if (timeline_.use(end - 1).next > n && !Append({end - 1, b, n})) return false;
     }
     return place_.Resize(timeline_.buffers(), 0);
   }
@@ -117,18 +142,29 @@ class Cover {
       const BufferIndex b = timeline_.user(k);
       const uint32_t use = timeline_.first_use(b) + place_[b]++;
       if (!timeline_.CanMove(b) || !timeline_.IsOpen(timeline_.use(use))) continue;
-      if (!open_.Append({use, b, 0})) return false;
+      if (!Append({use, b, 0})) return false;
     }
     return true;
   }
 
+  // Whether a part of the window is away, but not at `at`.
+  bool IsHereInPart(uint32_t use, uint32_t at) const {
+    uint32_t k = head_[use];
+    while (k != kNone && draft_->aways[k].release <= at && at < draft_->aways[k].reserve) {
+      k = link_[k];
+    }
+    return k != kNone;
+  }
+
+  // Random choice goes through all open windows; else those that are here in part.
   bool Gather(OpIndex i) {
     candidates_.Clear();
     size_t kept = 0;
     for (const Open& open : open_) {
       const uint32_t at = i + open.base, next = timeline_.use(open.use).next;
       if (at >= next) continue;  // closed by now
-      if (!candidates_.Append({open.use, open.buffer, next - at, at})) return false;
+      const bool counts = choice_.dice != nullptr || IsHereInPart(open.use, at);
+      if (counts && !candidates_.Append({open.use, open.buffer, next - at, at})) return false;
       open_[kept++] = open;
     }
     return open_.Resize(kept);
@@ -211,7 +247,8 @@ class Cover {
   Draft* draft_;
   Array<Bytes> away_;
   Array<Candidate> candidates_;
-  Array<Open> open_;
+  Array<Open> open_;    // where choice is random; else those with parts of the draft that came in
+  Array<Fresh> fresh_;  // farthest next use on top; where choice is not random
   Array<uint32_t> place_;  // per buffer: its uses so far
   Array<uint32_t> head_;   // per use: the newest part of its window, an index of the draft ...
   Array<uint32_t> link_;   // ... and per part the one before it
