@@ -98,7 +98,7 @@ class Planning {
 
  private:
   // Halves the range of budgets until the smallest in (low, high] with a plan that `holds` is known
-  // well enough; leaves that plan in search_.
+  // well enough for the time it takes; leaves that plan in search_.
   template <typename Holds>
   Found Halve(Holds holds, Bytes low, Bytes high) {
     const Bytes close = std::max<Bytes>(search_.timeline().peak() / kBudgetSteps, 1);
@@ -116,7 +116,7 @@ class Planning {
       } else {
         low = budget;
       }
-      if (high - low <= close) break;
+      if (high - low <= close || (found && search_.IsSpent())) break;
     }
     std::swap(best, *search_.mutable_best());
     search_.SetHasPlan(found);

@@ -50,8 +50,12 @@ constexpr Recipe kRecipes[] = {
     {.pieces = 16, .room = 4, .goes_round = true},
 };
 
-constexpr Bytes kMostPieces = 8192;       // in the live peak
-constexpr uint32_t kQuickPieces = 128;    // as many in the budget cost little
+constexpr Bytes kMostPieces = 8192;      // in the live peak
+constexpr uint32_t kQuickPieces = 128;   // as many in the budget cost little ...
+constexpr uint64_t kQuickWork = 20'000;  // ... if uses and moves are no more than that
+constexpr uint64_t kWorkOfMove = 8;
+constexpr uint32_t kCoarse = 5;           // else this recipe
+constexpr uint32_t kOpsPerWork = 4;       // of a part that is away, for a draft by demand
 constexpr uint64_t kShortStep = 2'000;    // operations and uses
 constexpr uint64_t kBoundWork = 200'000;  // operations times what opens or closes
 // Times closer than this share of the ideal time are equal, and less traffic wins.
@@ -65,12 +69,14 @@ uint32_t Search::recipes() { return sizeof(kRecipes) / sizeof(kRecipes[0]); }
 bool Search::Init(const Step& step, const Machine& machine) {
   machine_ = machine;
   horizon_budget_ = kNoLimit;
+  spent_ = 0;
   Restart();
   return timeline_.Build(step, machine);
 }
 
 void Search::Restart() {
   has_plan_ = false;
+  first_work_ = 0;
   waits_.Clear();
 }
 
@@ -93,7 +99,11 @@ Found Search::TryRecipes(uint32_t most) {
   return has_plan_ ? Found::kPlan : Found::kNothing;
 }
 
-Found Search::TryQuick(uint32_t recipe) { return TryRecipe(IsQuick(recipe) ? recipe : 0); }
+Found Search::TryQuick(uint32_t recipe) {
+  const uint64_t work = timeline_.uses() + kWorkOfMove * best_.moves.size();
+  if (has_plan_ && work > kQuickWork) return TryRecipe(kCoarse);
+  return TryRecipe(IsQuick(recipe) ? recipe : 0);
+}
 
 bool Search::IsQuick(uint32_t recipe) {
   return kRecipes[recipe % recipes()].pieces <= kQuickPieces;
@@ -109,6 +119,7 @@ Found Search::TryRecipe(uint32_t recipe) {
   if (r.pieces == 0) {
     const DraftResult drafted = DraftByDemand(timeline_, machine_, &draft_);
     if (drafted == DraftResult::kNoMemory) return Found::kNoMemory;
+    for (const Away& a : draft_.aways) spent_ += (a.reserve - a.release) / kOpsPerWork;
     return drafted == DraftResult::kDone ? TryDraft() : Found::kNothing;
   }
   SweepOptions options;
@@ -122,7 +133,22 @@ Found Search::TryRecipe(uint32_t recipe) {
   const Bytes least = std::max<Bytes>(timeline_.peak() / kMostPieces, 1);
   options.piece = RoundUp(std::max(machine_.device_budget / r.pieces, least), machine_.chunk_bytes);
   options.waits_out = r.expects_waits && !waits_.empty() ? &waits_ : nullptr;
-  return TrySweep(options);
+  return IsAffordable(options.piece) ? TrySweep(options) : Found::kNothing;
+}
+
+uint64_t Search::PiecesOf(Bytes piece) const {
+  uint64_t pieces = 0;
+  for (BufferIndex b = 0; b < timeline_.buffers(); ++b) {
+    if (timeline_.CanMove(b)) pieces += (timeline_.buffer(b).bytes + piece - 1) / piece;
+  }
+  return pieces;
+}
+
+// Whether there is time for another sweep, by what the first one took. Without a plan there is.
+bool Search::IsAffordable(Bytes piece) const {
+  if (!has_plan_ || first_work_ == 0) return true;
+  const double more = static_cast<double>(PiecesOf(piece)) / static_cast<double>(first_pieces_);
+  return static_cast<double>(spent_) + more * static_cast<double>(first_work_) <= kMostWork;
 }
 
 // Whether what is kept across iterations is more than the device holds, so that it leaves and
@@ -164,6 +190,11 @@ Found Search::TrySweep(const SweepOptions& options) {
   }
   const Sweep::Result swept = sweep_.Run(timeline_, horizon_, machine_, options, &draft_);
   if (swept == Sweep::Result::kNoMemory) return Found::kNoMemory;
+  spent_ += sweep_.work();
+  if (first_work_ == 0) {
+    first_work_ = sweep_.work();
+    first_pieces_ = sweep_.pieces();
+  }
   if (swept == Sweep::Result::kStuck) draft_.aways.Clear();
   const Found found = TryDraft();
   if (found == Found::kPlan && improved_) {

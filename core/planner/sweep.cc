@@ -7,7 +7,8 @@
 namespace tidemark::core::planner {
 namespace {
 
-constexpr uint32_t kWarmUp = 2;  // iterations before the one that is written down
+constexpr uint64_t kWorkToUse = 5;  // what a use costs, in pieces that are looked at after it
+constexpr uint32_t kWarmUp = 2;     // iterations before the one that is written down
 
 }  // namespace
 
@@ -17,6 +18,7 @@ Sweep::Result Sweep::Run(const Timeline& timeline, const Horizon& horizon, const
   horizon_ = &horizon;
   machine_ = &machine;
   options_ = options;
+  work_ = 0;
   if (machine.device_budget < timeline.largest_floor()) return Result::kStuck;
   if (!Prepare()) return Result::kNoMemory;
   const uint32_t from = kWarmUp * n_, to = from + n_;
@@ -122,6 +124,7 @@ void Sweep::AfterUse(uint32_t now, BufferIndex b) {
   spare_key_[b] = spare_aim_[u] == 0 ? kNone : now + spare_aim_[u];
   const bool keeps =
       options_.keeps_copies && (aim_[u] != 0 || (options_.spares > 0 && spare_aim_[u] != 0));
+  work_ += kWorkToUse + first_piece_[b + 1] - first_piece_[b];
   for (uint32_t p = first_piece_[b]; p < first_piece_[b + 1]; ++p) {
     Piece& piece = pieces_[p];
     piece.where = Where::kDevice;

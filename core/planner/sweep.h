@@ -52,6 +52,9 @@ class Sweep {
              const SweepOptions& options, Draft* draft);
 
   size_t pieces() const { return pieces_.size(); }
+  // Of the last run, what its time goes with: pieces looked at after their uses, and pieces that
+  // left.
+  uint64_t work() const { return work_; }
 
  private:
   enum class Where : uint8_t { kDevice, kHost, kReturning };
@@ -141,6 +144,7 @@ class Sweep {
   Bytes used_ = 0;
   Bytes host_used_ = 0;
   bool out_of_memory_ = false;
+  uint64_t work_ = 0;
 
   Array<Piece> pieces_;
   Array<uint32_t> first_piece_;  // per buffer

@@ -6,6 +6,12 @@
 #include "core/planner/sweep.h"
 
 namespace tidemark::core::planner {
+namespace {
+
+// What a piece costs that leaves and returns, in pieces that are looked at after a use.
+constexpr uint64_t kWorkToLeave = 16;
+
+}  // namespace
 
 bool Sweep::IsEvictable(const Entry& entry, uint32_t now) const {
   const Piece& piece = pieces_[entry.piece];
@@ -153,6 +159,7 @@ bool Sweep::Evict(uint32_t p, uint32_t now) {
   piece.record = static_cast<uint32_t>(records_.size());
   piece.where = Where::kHost;
   CountMissing(p, true);
+  work_ += kWorkToLeave;
   used_ -= piece.bytes;
   const bool is_old = piece.copy == kOldCopy;
   const int64_t issue = is_old ? int64_t{now} : int64_t{piece.issued};
