@@ -6,13 +6,19 @@ namespace tidemark::core::planner {
 namespace {
 
 constexpr double kNanosecondsPerSecond = 1e9;
-// A byte's stay is paid for by so many operations: steps of the prices are scaled accordingly.
-constexpr double kOpsPerStay = 16;
 // How far above the best value a step aims, as a share of the stall: falling until samples are
 // taken, then the same, so that all samples count the same.
-constexpr double kFirstRise = 0.5;
+constexpr double kFirstRise = 1;
 constexpr double kLastRise = 0.1;
 constexpr double kSampledPart = 0.4;
+// Where the links never rest, their time is as dear as it can be; most prices start near there.
+constexpr double kFirstLinkPrice = 1;
+constexpr double kFirstAwayPrice = 0.5;
+
+// A byte's stay is paid for by about so many operations: the unit of prices is scaled accordingly.
+double OpsPerStay(const FluidStep& step) {
+  return static_cast<double>(step.size) / static_cast<double>(step.gaps.size());
+}
 
 }  // namespace
 
@@ -20,10 +26,10 @@ FluidPrices::FluidPrices(const FluidStep& step, const Timeline& timeline, const 
     : step_(step),
       timeline_(timeline),
       n_(timeline.ops()),
-      ascent_(machine, step.demand, 3 * n_, kOpsPerStay) {
+      ascent_(machine, step.demand, 3 * n_, OpsPerStay(step)) {
   out_unit_ = kNanosecondsPerSecond / machine.out_rate;
   in_unit_ = kNanosecondsPerSecond / machine.in_rate;
-  away_unit_ = (out_unit_ + in_unit_) / kOpsPerStay;
+  away_unit_ = (out_unit_ + in_unit_) / OpsPerStay(step);
 }
 
 bool FluidPrices::Allocate() {
@@ -44,8 +50,15 @@ bool FluidPrices::Allocate() {
          choices_.Resize(kSamples * step_.gaps.size());
 }
 
+void FluidPrices::Start() {
+  for (uint32_t k = 0; k < n_; ++k) ascent_.away(k) = kFirstAwayPrice;
+  for (uint32_t k = 0; k < ascent_.slots(); ++k) ascent_.out(k) = ascent_.in(k) = kFirstLinkPrice;
+  ascent_.Project();
+}
+
 bool FluidPrices::Run(uint32_t steps, double stall) {
   if (!Allocate()) return false;
+  Start();
   const auto sampled = std::max(static_cast<uint32_t>(steps * kSampledPart), kSamples);
   const uint32_t settle = std::max(steps, sampled) - sampled;
   double best = 0;

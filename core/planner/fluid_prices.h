@@ -24,14 +24,14 @@ struct FluidChoice {
 
 class FluidPrices {
  public:
-  // The step is kept by reference.
+  // The step is kept by reference, and has a gap.
   FluidPrices(const FluidStep& step, const Timeline& timeline, const Machine& machine);
 
   // So many evaluations of all gaps, the last of which are sampled; `stall` in ns: how much longer
   // than its operations the step takes, roughly. False: no host memory.
   [[nodiscard]] bool Run(uint32_t steps, double stall);
 
-  static constexpr uint32_t kSamples = 64;
+  static constexpr uint32_t kSamples = 256;
   const FluidChoice& choice(uint32_t sample, uint32_t gap) const {
     return choices_[sample * step_.gaps.size() + gap];
   }
@@ -45,6 +45,7 @@ class FluidPrices {
   };
 
   [[nodiscard]] bool Allocate();
+  void Start();
   double Evaluate();
   void SpreadPrices();
   double Chain(const FluidChain& chain);

@@ -58,8 +58,8 @@ class Planning {
   PlanOutcome WithinBudget() {
     if (search_.TryRecipes(Search::recipes()) == Found::kNoMemory) return RefuseMemory(plan_);
     if (search_.TryAtRandom() == Found::kNoMemory) return RefuseMemory(plan_);
-    if (search_.Improve() == Found::kNoMemory || search_.TryPrices() == Found::kNoMemory ||
-        search_.Polish() == Found::kNoMemory) {
+    if (search_.Improve() == Found::kNoMemory || search_.Polish() == Found::kNoMemory ||
+        search_.TryPrices() == Found::kNoMemory) {
       return RefuseMemory(plan_);
     }
     return search_.has_plan() ? Finish() : Cannot();

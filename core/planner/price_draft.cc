@@ -8,9 +8,9 @@
 namespace tidemark::core::planner {
 namespace {
 
-constexpr size_t kPriceWork = 1'000'000;  // operations of gaps looked at, in all steps together
+constexpr size_t kPriceWork = 2'500'000;  // operations of gaps looked at, in all steps together
 constexpr size_t kFewestSteps = 250;      // with fewer it comes to nothing
-constexpr size_t kMostSteps = 1'000;
+constexpr size_t kMostSteps = 400;
 
 class Rounding {
  public:
@@ -29,7 +29,8 @@ class Rounding {
  private:
   static constexpr uint32_t kSamples = FluidPrices::kSamples;
 
-  // Samples that do alike stand together.
+  // Samples that do alike stand together. Those that do the same do not become one: smaller parts
+  // let CoverDemand mend what rounding broke at less cost.
   void Sort(const FluidChain& chain) {
     for (uint32_t s = 0; s < kSamples; ++s) sorted_[s] = s;
     std::sort(sorted_, sorted_ + kSamples, [&](uint32_t a, uint32_t b) {

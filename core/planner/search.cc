@@ -60,7 +60,6 @@ constexpr uint64_t kShortStep = 2'000;    // operations and uses
 constexpr uint64_t kBoundWork = 200'000;  // operations times what opens or closes
 // Times closer than this share of the ideal time are equal, and less traffic wins.
 constexpr double kSameTime = 1e-5;
-constexpr double kClearGain = 0.995;  // see TryPrices
 
 }  // namespace
 
@@ -168,7 +167,6 @@ double Search::PartThatStays(double room) const {
   return left > 0 ? std::min(left / static_cast<double>(timeline_.peak()), 1.0) : 0;
 }
 
-// Such plans have many small parts, with which Polish gets less far: only a clear gain counts.
 Found Search::TryPrices() {
   if (!has_plan_ || IsDone()) return Found::kNothing;
   const auto stall = static_cast<double>(best_.step_time - timeline_.ideal());
@@ -176,10 +174,7 @@ Found Search::TryPrices() {
   if (drafted == DraftResult::kNoMemory) return Found::kNoMemory;
   if (drafted == DraftResult::kCannot) return Found::kNothing;
   trial_.recipe = best_.recipe;
-  const double most = kClearGain * static_cast<double>(best_.step_time);
-  const Found found = ValueDraft({}, most);
-  if (found != Found::kPlan || static_cast<double>(trial_.step_time) > most) return found;
-  return KeepIfBetter();
+  return TryDraft();
 }
 
 Found Search::TrySweep(const SweepOptions& options) {

@@ -41,11 +41,11 @@ class Search {
   // Tries changes of what leaves first, at random but always the same, as many as the size of the
   // step allows.
   Found Improve();
-  // A draft by prices, for steps that are small enough and have a plan; the next one polishes it.
-  Found TryPrices();
-  // The same as Improve() with the parts of the best plan: thousands of trials for small steps, few
-  // for large.
+  // The same with the parts of the best plan: thousands of trials for small steps, few for large.
   Found Polish();
+  // A draft by prices, for steps that are small enough and have a plan. The last thing to try: it
+  // has many small parts, with which Polish gets nowhere.
+  Found TryPrices();
 
   // Whether sweeps have taken what time planning may take. Counted since Init, in their work().
   bool IsSpent() const { return spent_ >= kMostWork; }
