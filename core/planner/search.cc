@@ -112,8 +112,7 @@ Found Search::TryRecipe(uint32_t recipe) {
   const Recipe& r = kRecipes[recipe % recipes()];
   const bool is_limited = machine_.host_budget < timeline_.peak();
   if (!r.keeps_copies && !is_limited) return Found::kNothing;
-  const bool is_short = timeline_.ops() + timeline_.uses() <= kShortStep;
-  if ((r.goes_round && !GoesRound()) || (r.is_short && !is_short)) return Found::kNothing;
+  if ((r.goes_round && !GoesRound()) || (r.is_short && !IsShort())) return Found::kNothing;
   trial_.recipe = recipe;
   if (r.pieces == 0) {
     const DraftResult drafted = DraftByDemand(timeline_, machine_, &draft_);
@@ -147,8 +146,11 @@ uint64_t Search::PiecesOf(Bytes piece) const {
 bool Search::IsAffordable(Bytes piece) const {
   if (!has_plan_ || first_work_ == 0) return true;
   const double more = static_cast<double>(PiecesOf(piece)) / static_cast<double>(first_pieces_);
-  return static_cast<double>(spent_) + more * static_cast<double>(first_work_) <= kMostWork;
+  return static_cast<double>(spent_) + more * static_cast<double>(first_work_) <=
+         static_cast<double>(MostWork());
 }
+
+bool Search::IsShort() const { return timeline_.ops() + timeline_.uses() <= kShortStep; }
 
 // Whether what is kept across iterations is more than the device holds, so that it leaves and
 // returns in a circle.

@@ -48,7 +48,7 @@ class Search {
   Found TryPrices();
 
   // Whether sweeps have taken what time planning may take. Counted since Init, in their work().
-  bool IsSpent() const { return spent_ >= kMostWork; }
+  bool IsSpent() const { return spent_ >= MostWork(); }
 
   // Whether no better plan can exist, as far as that is known.
   bool IsDone() const { return has_plan_ && best_.step_time <= least_time_; }
@@ -65,7 +65,12 @@ class Search {
 
  private:
   // 25 to 40 ns each on a server's processor of 2.5 GHz.
-  static constexpr uint64_t kMostWork = 4'500'000;
+  static constexpr uint64_t kMostWork = 3'200'000;
+  // The same for steps that Polish and drafts by prices search further.
+  static constexpr uint64_t kMostWorkOfShort = 1'000'000;
+
+  bool IsShort() const;
+  uint64_t MostWork() const { return IsShort() ? kMostWorkOfShort : kMostWork; }
 
   Found TryDraft(const CoverChoice& choice = {});
   Found ValueDraft(const CoverChoice& choice, double most);
