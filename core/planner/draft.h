@@ -44,6 +44,9 @@ inline bool ByWindow(const Away& a, const Away& b) {
 
 struct Draft {
   Array<Away> aways;
+  // Neighbouring parts that leave and return together stay apart: they did so in the plan that this
+  // was read from, where their copies may stand apart in the queues.
+  bool keeps_parts = false;
 };
 
 enum class DraftResult : uint8_t { kDone, kCannot, kNoMemory };

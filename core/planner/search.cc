@@ -204,7 +204,10 @@ Found Search::TrySweep(const SweepOptions& options) {
 Found Search::TryPrevious(const Plan& previous) {
   if (!ReadMoves(timeline_, machine_, previous, &draft_)) return Found::kNoMemory;
   trial_.recipe = previous.recipe;
-  if (TryDraft() == Found::kNoMemory) return Found::kNoMemory;
+  draft_.keeps_parts = true;
+  const Found as_it_was = TryDraft();
+  draft_.keeps_parts = false;
+  if (as_it_was == Found::kNoMemory) return Found::kNoMemory;
   // What was to be back early, for a safepoint's sake, may be late by now.
   if (!ReadMoves(timeline_, machine_, previous, &draft_)) return Found::kNoMemory;
   bool is_same = true;

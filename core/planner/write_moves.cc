@@ -171,7 +171,7 @@ class Writer {
 
 DraftResult WriteMoves(const Timeline& timeline, const Machine& machine, Draft* draft, Plan* plan) {
   SortByPart(&draft->aways);
-  MergeNeighbours(&draft->aways);
+  if (!draft->keeps_parts) MergeNeighbours(&draft->aways);
   Writer writer(timeline, draft->aways, plan);
   Array<Bytes> host;
   for (const Style style : {Style{true, false}, Style{true, true}, Style{false, true}}) {
