@@ -44,9 +44,10 @@ def tracked():
         done = subprocess.run(["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, check=False)
         if done.returncode == 0 and done.stdout:
             return [pathlib.PurePath(name) for name in done.stdout.decode().split("\0") if name]
+    # Without git: all but what .gitignore names.
     skip = {"build", ".git", ".cache"}
-    return [p.relative_to(ROOT) for p in ROOT.rglob("*")
-            if p.is_file() and p.relative_to(ROOT).parts[0] not in skip]
+    paths = [p.relative_to(ROOT) for p in ROOT.rglob("*") if p.is_file()]
+    return [p for p in paths if p.parts[0] not in skip and "__pycache__" not in p.parts and p.suffix != ".pyc"]
 
 
 FILES = [f for f in tracked() if (ROOT / f).is_file()]
