@@ -56,7 +56,7 @@ class Planning {
   }
 
   PlanOutcome WithinBudget() {
-    if (search_.TryRecipes(Search::recipes()) == Found::kNoMemory) return RefuseMemory(plan_);
+    if (search_.TryRecipes() == Found::kNoMemory) return RefuseMemory(plan_);
     if (search_.TryAtRandom() == Found::kNoMemory) return RefuseMemory(plan_);
     if (search_.Improve() == Found::kNoMemory || search_.Polish() == Found::kNoMemory ||
         search_.TryPrices() == Found::kNoMemory) {

@@ -50,6 +50,8 @@ constexpr Recipe kRecipes[] = {
     {.pieces = 16, .room = 4, .goes_round = true},
 };
 
+constexpr uint32_t kCount = sizeof(kRecipes) / sizeof(kRecipes[0]);
+
 constexpr Bytes kMostPieces = 8192;      // in the live peak
 constexpr uint32_t kQuickPieces = 128;   // as many in the budget cost little ...
 constexpr uint64_t kQuickWork = 20'000;  // ... if uses and moves are no more than that
@@ -62,8 +64,6 @@ constexpr uint64_t kBoundWork = 200'000;  // operations times what opens or clos
 constexpr double kSameTime = 1e-5;
 
 }  // namespace
-
-uint32_t Search::recipes() { return sizeof(kRecipes) / sizeof(kRecipes[0]); }
 
 bool Search::Init(const Step& step, const Machine& machine) {
   machine_ = machine;
@@ -89,9 +89,9 @@ bool Search::BoundTime() {
   return bound.outcome != BoundOutcome::kNoMemory;
 }
 
-Found Search::TryRecipes(uint32_t most) {
+Found Search::TryRecipes() {
   if (!BoundTime()) return Found::kNoMemory;
-  for (uint32_t r = 0; r < std::min(most, recipes()); ++r) {
+  for (uint32_t r = 0; r < kCount; ++r) {
     if (TryRecipe(r) == Found::kNoMemory) return Found::kNoMemory;
     if (IsDone()) break;
   }
@@ -101,15 +101,11 @@ Found Search::TryRecipes(uint32_t most) {
 Found Search::TryQuick(uint32_t recipe) {
   const uint64_t work = timeline_.uses() + kWorkOfMove * best_.moves.size();
   if (has_plan_ && work > kQuickWork) return TryRecipe(kCoarse);
-  return TryRecipe(IsQuick(recipe) ? recipe : 0);
-}
-
-bool Search::IsQuick(uint32_t recipe) {
-  return kRecipes[recipe % recipes()].pieces <= kQuickPieces;
+  return TryRecipe(kRecipes[recipe % kCount].pieces <= kQuickPieces ? recipe : 0);
 }
 
 Found Search::TryRecipe(uint32_t recipe) {
-  const Recipe& r = kRecipes[recipe % recipes()];
+  const Recipe& r = kRecipes[recipe % kCount];
   const bool is_limited = machine_.host_budget < timeline_.peak();
   if (!r.keeps_copies && !is_limited) return Found::kNothing;
   if ((r.goes_round && !GoesRound()) || (r.is_short && !IsShort())) return Found::kNothing;

@@ -32,8 +32,8 @@ class Search {
   void Restart();
   // Tries a plan that exists, as far as it still fits the step.
   Found TryPrevious(const Plan& previous);
-  // Tries the recipes in order, at most `most` of them, until the step is not delayed at all.
-  Found TryRecipes(uint32_t most);
+  // Tries the recipes in order, until the step is not delayed at all.
+  Found TryRecipes();
   Found TryRecipe(uint32_t recipe);
   Found TryQuick(uint32_t recipe);  // the first one instead, if it takes long
   // Where nothing else found a plan: tries to find any.
@@ -59,8 +59,6 @@ class Search {
   Plan* mutable_best() { return &best_; }
   void SetHasPlan(bool has_plan) { has_plan_ = has_plan; }
 
-  static uint32_t recipes();
-  static bool IsQuick(uint32_t recipe);
   static constexpr uint32_t kByDemand = 2;  // the recipe without a sweep
 
  private:

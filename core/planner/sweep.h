@@ -103,7 +103,9 @@ class Sweep {
     uint32_t staying = kNone;
   };
   [[nodiscard]] bool FindCopied(uint32_t now, Victims* found);
-  [[nodiscard]] bool CopyOutNow(uint32_t now, uint32_t* victim);
+  template <typename Counts>
+  [[nodiscard]] bool CopyOutNow(uint32_t now, Array<Entry>* heap, Counts counts, uint32_t* victim);
+  [[nodiscard]] bool CopyDirtyNow(uint32_t now, uint32_t* victim);
   [[nodiscard]] bool CopySpareNow(uint32_t now, uint32_t* victim);
   [[nodiscard]] bool PutBack(Array<Entry>* heap);  // what was set aside
   [[nodiscard]] bool FetchMissing(uint32_t now);
@@ -121,7 +123,10 @@ class Sweep {
     return piece.stays && rank != kNone ? rank / kStay : rank;
   }
   uint32_t Shifted(uint32_t at, uint32_t use) const;
+  // Whether an entry of the heap of that name is not stale.
   bool IsEvictable(const Entry& entry, uint32_t now) const;
+  bool IsDirty(const Entry& entry) const;
+  bool IsSpare(const Entry& entry, uint32_t now) const;
   bool IsCopyDone(const Piece& piece) const {
     return piece.copy == kOldCopy || links_.IsDone(kOut, piece.copy);
   }

@@ -30,7 +30,7 @@ Sweep::Result Sweep::EvictOne(uint32_t now) {
     victim = found.staying;
   }
   if (victim == kNone) victim = found.pending;
-  if (victim == kNone && !CopyOutNow(now, &victim)) return Result::kNoMemory;
+  if (victim == kNone && !CopyDirtyNow(now, &victim)) return Result::kNoMemory;
   if (victim == kNone) victim = found.staying;
   if (victim == kNone && !CopySpareNow(now, &victim)) return Result::kNoMemory;
   if (victim == kNone) return Result::kStuck;
@@ -64,17 +64,27 @@ bool Sweep::FindCopied(uint32_t now, Victims* found) {
   return PutBack(&evictable_);
 }
 
-// The farthest used piece without a copy that is idle now; its copy is put. kNone: there is none.
-bool Sweep::CopyOutNow(uint32_t now, uint32_t* victim) {
+bool Sweep::IsDirty(const Entry& entry) const {
+  const Piece& piece = pieces_[entry.piece];
+  return piece.where == Where::kDevice && piece.copy == kNone &&
+         Ranked(dirty_rank_[piece.buffer], piece) == entry.key;
+}
+
+bool Sweep::IsSpare(const Entry& entry, uint32_t now) const {
+  const Piece& piece = pieces_[entry.piece];
+  return piece.where == Where::kDevice && piece.copy == kNone &&
+         spare_key_[piece.buffer] == entry.key && entry.key > now;
+}
+
+// The top piece of `heap` that counts and is idle now; its copy is put. kNone: there is none.
+template <typename Counts>
+bool Sweep::CopyOutNow(uint32_t now, Array<Entry>* heap, Counts counts, uint32_t* victim) {
   aside_.Clear();
-  while (!dirty_.empty() && *victim == kNone) {
-    const Entry top = dirty_[0];
-    PopHeap<FarthestOnTop>(&dirty_);
+  while (!heap->empty() && *victim == kNone) {
+    const Entry top = (*heap)[0];
+    PopHeap<FarthestOnTop>(heap);
+    if (!counts(top)) continue;
     const Piece& piece = pieces_[top.piece];
-    if (piece.where != Where::kDevice || piece.copy != kNone ||
-        Ranked(dirty_rank_[piece.buffer], piece) != top.key) {
-      continue;
-    }
     if (next_at_[piece.buffer] == now || host_used_ + piece.bytes > machine_->host_budget) {
       if (!aside_.Append(top)) return false;
       continue;
@@ -82,27 +92,19 @@ bool Sweep::CopyOutNow(uint32_t now, uint32_t* victim) {
     *victim = top.piece;
     if (!PutOut(top.piece, now)) return false;
   }
-  return PutBack(&dirty_);
+  return PutBack(heap);
+}
+
+// The farthest used piece without a copy.
+bool Sweep::CopyDirtyNow(uint32_t now, uint32_t* victim) {
+  return CopyOutNow(
+      now, &dirty_, [this](const Entry& e) { return IsDirty(e); }, victim);
 }
 
 // What need not leave for what comes later, where nothing else is left.
 bool Sweep::CopySpareNow(uint32_t now, uint32_t* victim) {
-  aside_.Clear();
-  while (!spare_.empty() && *victim == kNone) {
-    const Entry top = spare_[0];
-    PopHeap<FarthestOnTop>(&spare_);
-    const Piece& piece = pieces_[top.piece];
-    const bool is_stale = piece.where != Where::kDevice || piece.copy != kNone ||
-                          spare_key_[piece.buffer] != top.key || top.key <= now;
-    if (is_stale) continue;
-    if (next_at_[piece.buffer] == now || host_used_ + piece.bytes > machine_->host_budget) {
-      if (!aside_.Append(top)) return false;
-      continue;
-    }
-    *victim = top.piece;
-    if (!PutOut(top.piece, now)) return false;
-  }
-  return PutBack(&spare_);
+  return CopyOutNow(
+      now, &spare_, [=, this](const Entry& e) { return IsSpare(e, now); }, victim);
 }
 
 bool Sweep::PutBack(Array<Entry>* heap) {
@@ -213,15 +215,13 @@ bool Sweep::CopyOutAhead(uint32_t now, double horizon) {
     const Entry top = dirty_[0];
     const Piece& piece = pieces_[top.piece];
     const bool is_stale =
-        piece.stays || piece.where != Where::kDevice || piece.copy != kNone ||
-        Ranked(dirty_rank_[piece.buffer], piece) != top.key || dirty_key_[piece.buffer] <= now ||
+        piece.stays || !IsDirty(top) || dirty_key_[piece.buffer] <= now ||
         horizon_->Excess(dirty_key_[piece.buffer], now) <= leaving_[dirty_key_[piece.buffer] % n_];
     if (!is_stale && host_used_ + piece.bytes > machine_->host_budget) return true;
     PopHeap<FarthestOnTop>(&dirty_);
     if (!is_stale) leaving_[dirty_key_[piece.buffer] % n_] += piece.bytes;
     if (!is_stale && !PutOut(top.piece, now)) return false;
-    if (is_stale && Ranked(dirty_rank_[piece.buffer], piece) == top.key &&
-        piece.where == Where::kDevice && piece.copy == kNone &&
+    if (is_stale && IsDirty(top) &&
         !PushHeap<FarthestOnTop>(&spare_, Entry{spare_key_[piece.buffer], top.piece})) {
       return false;
     }
@@ -235,8 +235,7 @@ bool Sweep::CopySpares(uint32_t now, double horizon) {
   while (!spare_.empty() && links_.TimeToDrain(kOut) < horizon) {
     const Entry top = spare_[0];
     const Piece& piece = pieces_[top.piece];
-    const bool is_stale = piece.where != Where::kDevice || piece.copy != kNone ||
-                          spare_key_[piece.buffer] != top.key || top.key <= now;
+    const bool is_stale = !IsSpare(top, now);
     if (!is_stale && host_used_ + piece.bytes > machine_->host_budget / 2) return true;
     PopHeap<FarthestOnTop>(&spare_);
     if (!is_stale && !PutOut(top.piece, now)) return false;

@@ -48,6 +48,14 @@ class Foreseen : public DeviceMemoryFixture {
     Forward(step);
     for (int layer = kLayers; layer-- > 0;) UseAndFree(step, layer);
   }
+  // Backward as before, until chunks come ahead or two layers are left; returns the layers left.
+  int GoUntilSomethingCame(int step) {
+    const uint64_t before = counters().brought_ahead;
+    Forward(step);
+    int layer = kLayers;
+    while (layer > 2 && counters().brought_ahead == before) UseAndFree(step, --layer);
+    return layer;
+  }
   const MoveCounters& counters() const { return memory_->move_counters(); }
   void ExpectSoundBooks() {
     EXPECT_TRUE(memory_->Validate());
@@ -81,9 +89,7 @@ TEST_F(Foreseen, AJobThatGoesOnOtherwiseHasItsBytes) {
   for (int step = 0; step < 5; ++step) Step(step);
   const MoveCounters learned = counters();
   // Used as before up to where some came ahead; then new bytes, other buffers and another order.
-  Forward(5);
-  int layer = kLayers;
-  while (layer > 2 && counters().brought_ahead == learned.brought_ahead) UseAndFree(5, --layer);
+  const int layer = GoUntilSomethingCame(5);
   ASSERT_GT(counters().brought_ahead, learned.brought_ahead);
   for (int i = 0; i < layer; ++i) Fill(layers_[i], kEach, 1000 + i);
   CUdeviceptr others[kLayers] = {};
@@ -103,9 +109,7 @@ TEST_F(Foreseen, AJobThatGoesOnOtherwiseHasItsBytes) {
 TEST_F(Foreseen, WhatIsFreedUnusedCountsAsWasted) {
   for (int step = 0; step < 5; ++step) Step(step);
   const MoveCounters learned = counters();
-  Forward(5);
-  int layer = kLayers;
-  while (layer > 2 && counters().brought_ahead == learned.brought_ahead) UseAndFree(5, --layer);
+  const int layer = GoUntilSomethingCame(5);
   const uint64_t ahead = counters().brought_ahead - learned.brought_ahead;
   ASSERT_GT(ahead, 0u);
   for (int i = 0; i < layer; ++i) {
