@@ -19,6 +19,7 @@
 #include "tests/bench/planner/picture.h"
 #include "tests/bench/planner/published.h"
 #include "tests/bench/planner/robustness.h"
+#include "tests/bench/planner/short_host.h"
 #include "tests/bench/planner/tables.h"
 #include "tests/bench/progress.h"
 
@@ -169,6 +170,7 @@ int Main(int argc, char** argv) {
   PrintRobustness(nets);
   PrintModes(nets);
   PrintMore(cells);
+  PrintShortHost(nets);
   Draw(nets, options.picture);
   if (!options.csv.empty() && !WriteCsv(cells, options.csv)) {
     std::fprintf(stderr, "planner_bench: %s cannot be written\n", options.csv.c_str());
