@@ -1,9 +1,9 @@
 #include "daemon/byte_text.h"
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "core/units.h"
 
 namespace tidemark::daemon {
 namespace {
@@ -17,26 +17,14 @@ constexpr Unit kUnits[] = {{"TiB", 40}, {"GiB", 30}, {"MiB", 20}, {"KiB", 10}};
 }  // namespace
 
 absl::StatusOr<uint64_t> ParseBytes(absl::string_view text) {
-  const auto bad = [&] {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "\"", text,
-        "\" is not a byte count: a whole number with an optional KiB, MiB, GiB or TiB"));
-  };
-  absl::string_view digits = absl::StripAsciiWhitespace(text);
-  unsigned shift = 0;
-  for (const Unit& unit : kUnits) {
-    if (digits.size() > 3 && digits.substr(digits.size() - 3) == unit.name) {
-      shift = unit.shift;
-      digits = absl::StripTrailingAsciiWhitespace(digits.substr(0, digits.size() - 3));
-      break;
-    }
+  const std::string stripped(absl::StripAsciiWhitespace(text));
+  uint64_t bytes = 0;
+  // A text with a zero byte in it ends there for core's reader.
+  if (stripped.find('\0') == std::string::npos && core::ParseBytes(stripped.c_str(), 0, &bytes)) {
+    return bytes;
   }
-  uint64_t count = 0;
-  if (digits.empty() || !absl::ascii_isdigit(digits[0]) || !absl::SimpleAtoi(digits, &count)) {
-    return bad();
-  }
-  if (count > (UINT64_MAX >> shift)) return bad();
-  return count << shift;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "\"", text, "\" is not a byte count: a number with an optional KiB, MiB, GiB or TiB"));
 }
 
 std::string ExactBytes(uint64_t bytes) {

@@ -1,5 +1,6 @@
-// Byte counts as people write them ("4GiB", "512 MiB", "1048576") and as we print them. Binary
-// units only: a "GB" of 10^9 next to a "GiB" is how budgets go wrong.
+// Byte counts as people write them ("4GiB", "512 MiB", "1048576") and as we print them. What is
+// read is what core/units.h reads, so that a policy file, the CLI and the job's environment agree;
+// what is printed has binary units only.
 //
 // Threads: stateless.
 
@@ -14,7 +15,7 @@
 
 namespace tidemark::daemon {
 
-// Accepts a whole number with an optional unit of KiB, MiB, GiB, TiB. InvalidArgument names the
+// As core::ParseBytes, without shares, white space around it allowed. InvalidArgument names the
 // text.
 absl::StatusOr<uint64_t> ParseBytes(absl::string_view text);
 

@@ -8,6 +8,14 @@
 
 namespace tidemark::interpose {
 
+bool AllowAccess(const kernels::Driver& driver, CUdevice device, CUdeviceptr at) {
+  CUmemAccessDesc access = {};
+  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+  access.location.id = device;
+  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
+  return driver.cuMemSetAccess(at, core::kChunkBytes, &access, 1) == CUDA_SUCCESS;
+}
+
 void ChunkSupply::Init(const kernels::Driver* driver, CUdevice device, Session* session) {
   driver_ = driver;
   device_ = device;
@@ -132,12 +140,8 @@ void ChunkSupply::GiveSide(Chunk* chunk) {
   if (free_side_count_ == 0 && sides_used_ == kSides) return;
   const uint32_t slot = free_side_count_ != 0 ? free_sides_[--free_side_count_] : sides_used_++;
   const CUdeviceptr at = window_ + slot * core::kChunkBytes;
-  CUmemAccessDesc access = {};
-  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  access.location.id = device_;
-  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   if (driver_->cuMemMap(at, core::kChunkBytes, 0, chunk->handle, 0) == CUDA_SUCCESS) {
-    if (driver_->cuMemSetAccess(at, core::kChunkBytes, &access, 1) == CUDA_SUCCESS) {
+    if (AllowAccess(*driver_, device_, at)) {
       chunk->side = at;
       return;
     }

@@ -20,6 +20,9 @@ struct Chunk {
   CUdeviceptr side = 0;  // where it is mapped besides the arena, for copies; 0: nowhere yet
 };
 
+// Lets `device` read and write the chunk that is mapped at `at`.
+bool AllowAccess(const kernels::Driver& driver, CUdevice device, CUdeviceptr at);
+
 class ChunkSupply {
  public:
   void Init(const kernels::Driver* driver, CUdevice device, Session* session);

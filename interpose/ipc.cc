@@ -9,6 +9,7 @@
 
 #include <new>
 
+#include "interpose/chunk_supply.h"
 #include "interpose/log.h"
 #include "interpose/manager.h"
 #include "interpose/process_memory.h"
@@ -89,10 +90,6 @@ CUresult Publish(ProcessMemory* process, DeviceMemory* memory, core::Block* bloc
 bool MapShared(ProcessMemory* process, CUdevice device, Opened* opened, uint64_t total,
                const uint8_t token[32]) {
   const kernels::Driver& driver = *process->driver;
-  CUmemAccessDesc access = {};
-  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  access.location.id = device;
-  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
   while (opened->chunks < total) {
     int fds[TM_WIRE_MAX_FDS];
     uint32_t got = 0;
@@ -112,7 +109,7 @@ bool MapShared(ProcessMemory* process, CUdevice device, Opened* opened, uint64_t
       good = driver.cuMemMap(at, kChunkBytes, 0, chunk, 0) == CUDA_SUCCESS;
       driver.cuMemRelease(chunk);  // the mapping keeps it
       if (good) ++opened->chunks;
-      good = good && driver.cuMemSetAccess(at, kChunkBytes, &access, 1) == CUDA_SUCCESS;
+      good = good && AllowAccess(driver, device, at);
     }
     if (!good) return false;
   }

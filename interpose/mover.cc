@@ -86,11 +86,7 @@ bool Mover::MapStaging(const Transfer& transfer, int slot) {
       CUDA_SUCCESS) {
     return false;
   }
-  CUmemAccessDesc access = {};
-  access.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
-  access.location.id = device_;
-  access.flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
-  if (driver_->cuMemSetAccess(Staging(slot), core::kChunkBytes, &access, 1) == CUDA_SUCCESS) {
+  if (AllowAccess(*driver_, device_, Staging(slot))) {
     return true;
   }
   UnmapStaging(slot);

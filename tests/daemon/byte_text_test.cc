@@ -10,10 +10,12 @@ TEST(ParseBytes, ReadsUnits) {
   EXPECT_EQ(*ParseBytes("4GiB"), uint64_t{4} << 30);
   EXPECT_EQ(*ParseBytes(" 512 MiB "), uint64_t{512} << 20);
   EXPECT_EQ(*ParseBytes("0"), 0u);
+  EXPECT_EQ(*ParseBytes("1.5GiB"), uint64_t{3} << 29);
+  EXPECT_EQ(*ParseBytes("16GB"), uint64_t{16000000000});
 }
 
 TEST(ParseBytes, RefusesWhatIsNotACount) {
-  for (const char* text : {"", "GiB", "-1", "+1", "4GB", "4 gib", "1.5GiB", "0x10", "4GiBs",
+  for (const char* text : {"", "GiB", "-1", "+1", "4 gib", "1.5.1GiB", "40%", "0x10", "4GiBs",
                            "18446744073709551616", "16777216TiB"}) {
     const auto parsed = ParseBytes(text);
     EXPECT_FALSE(parsed.ok()) << text;
