@@ -30,25 +30,15 @@ class Cover {
   DraftResult Run() {
     const uint32_t n = timeline_.ops();
     if (machine_.device_budget < timeline_.largest_floor()) return DraftResult::kCannot;
-    if (!away_.Resize(n, 0) || !head_.Resize(timeline_.uses(), kNone) ||
-        !link_.Resize(draft_->aways.size())) {
-      return DraftResult::kNoMemory;
-    }
-    for (uint32_t k = 0; k < draft_->aways.size(); ++k) {
-      link_[k] = head_[draft_->aways[k].use];
-      head_[draft_->aways[k].use] = k;
-    }
-    if (!OpenWrapping()) return DraftResult::kNoMemory;
-    for (const Away& a : draft_->aways) {  // first as differences
-      const uint32_t from = a.release % n, to = a.reserve % n;
-      away_[from] += a.bytes;
-      away_[to] -= a.bytes;
-      if (to < from) away_[0] += a.bytes;
-    }
-    for (uint32_t i = 1; i < n; ++i) away_[i] += away_[i - 1];
-    for (OpIndex i = 0; i < n; ++i) {
-      if (i > 0 && !OpenAfter(i - 1)) return DraftResult::kNoMemory;
-      if (timeline_.live(i) - away_[i] <= machine_.device_budget) continue;
+    if (!SumAways(n, draft_->aways, &away_)) return DraftResult::kNoMemory;
+    OpIndex i = 0;
+    while (i < n && Excess(i) == 0) ++i;
+    if (i == n) return DraftResult::kDone;
+    if (!Prepare(i)) return DraftResult::kNoMemory;
+    for (; i < n; ++i) {
+      more_ += later_[i];
+      if (Excess(i) == 0) continue;
+      if (!OpenBefore(i)) return DraftResult::kNoMemory;
       const DraftResult result = CoverAt(i);
       if (result != DraftResult::kDone) return result;
     }
@@ -56,9 +46,35 @@ class Cover {
   }
 
  private:
+  bool Prepare(OpIndex i) {
+    if (!later_.Resize(timeline_.ops(), 0) || !head_.Resize(timeline_.uses(), kNone) ||
+        !link_.Resize(draft_->aways.size())) {
+      return false;
+    }
+    for (uint32_t k = 0; k < draft_->aways.size(); ++k) {
+      link_[k] = head_[draft_->aways[k].use];
+      head_[draft_->aways[k].use] = k;
+    }
+    return OpenWrapping(i);
+  }
+
+  // At the operation where the walk is.
   Bytes Excess(OpIndex i) const {
-    const Bytes device = timeline_.live(i) - away_[i];
+    const Bytes device = timeline_.live(i) - away_[i] - more_;
     return device > machine_.device_budget ? device - machine_.device_budget : 0;
+  }
+
+  // So much more is away from `from` to before `to`, counted like a part. What is behind operation
+  // i, where the walk is, is settled and no longer looked at.
+  void AddAway(OpIndex i, uint32_t from, uint32_t to, Bytes bytes) {
+    const uint32_t n = timeline_.ops(), first = from % n, end = first + (to - from);
+    AddAhead(i, first, std::min(end, n), bytes);
+    if (end > n) AddAhead(i, 0, end - n, bytes);
+  }
+  void AddAhead(OpIndex i, uint32_t from, uint32_t to, Bytes bytes) {
+    if (to <= i) return;
+    (from <= i ? more_ : later_[from]) += bytes;
+    if (to < timeline_.ops()) later_[to] -= bytes;
   }
 
   DraftResult CoverAt(OpIndex i) {
@@ -91,7 +107,7 @@ class Cover {
     for (const Candidate& c : candidates_) {
       if (Excess(i) == 0) return true;
       Extend(c, i);
-      if (Excess(i) != 0 && takes_little && !AddOneChunk(c)) return false;
+      if (Excess(i) != 0 && takes_little && !AddOneChunk(c, i)) return false;
       if (Excess(i) != 0 && !takes_little && !AddParts(c, i)) return false;
     }
     for (const Candidate& c : candidates_) {
@@ -127,22 +143,24 @@ class Cover {
     return (!is_random && head_[open.use] == kNone) || open_.Append(open);
   }
 
-  bool OpenWrapping() {
+  // Windows that go across the iteration's end, and are not closed before operation i.
+  bool OpenWrapping(OpIndex i) {
     const uint32_t n = timeline_.ops();
     for (BufferIndex b = 0; b < timeline_.buffers(); ++b) {
       const uint32_t first = timeline_.first_use(b), end = timeline_.first_use(b + 1);
       if (first == end || !timeline_.CanMove(b) || timeline_.use(end - 1).next == kNone) continue;
-      if (timeline_.use(end - 1).next > n && !Append({end - 1, b, n})) return false;
+      if (timeline_.use(end - 1).next > n + i && !Append({end - 1, b, n})) return false;
     }
-    return place_.Resize(timeline_.buffers(), 0);
+    return true;
   }
 
-  bool OpenAfter(OpIndex i) {
-    for (uint32_t k = timeline_.first_user(i); k < timeline_.first_user(i + 1); ++k) {
-      const BufferIndex b = timeline_.user(k);
-      const uint32_t use = timeline_.first_use(b) + place_[b]++;
-      if (!timeline_.CanMove(b) || !timeline_.IsOpen(timeline_.use(use))) continue;
-      if (!Append({use, b, 0})) return false;
+  // Those after operations up to i, since the last time.
+  bool OpenBefore(OpIndex i) {
+    for (; opened_ < timeline_.first_user(i); ++opened_) {
+      const BufferIndex b = timeline_.user(opened_);
+      const uint32_t use = timeline_.use_of_user(opened_);
+      const bool is_open = timeline_.IsOpen(timeline_.use(use)) && timeline_.use(use).next > i;
+      if (is_open && timeline_.CanMove(b) && !Append({use, b, 0})) return false;
     }
     return true;
   }
@@ -172,12 +190,13 @@ class Cover {
 
   // Parts of the window that are away already, but not yet or no longer at `at`.
   void Extend(const Candidate& c, OpIndex i) {
-    const uint32_t n = timeline_.ops();
     for (uint32_t k = head_[c.use]; k != kNone && Excess(i) != 0; k = link_[k]) {
       if (k == choice_.stays) continue;
       Away& a = draft_->aways[k];
-      for (; a.release > c.at; --a.release) away_[(a.release - 1) % n] += a.bytes;
-      for (; a.reserve <= c.at; ++a.reserve) away_[a.reserve % n] += a.bytes;
+      if (a.release > c.at) AddAway(i, c.at, a.release, a.bytes);
+      if (a.reserve <= c.at) AddAway(i, a.reserve, c.at + 1, a.bytes);
+      a.release = std::min(a.release, c.at);
+      a.reserve = std::max(a.reserve, c.at + 1);
       a.issue = std::min(a.issue, static_cast<int32_t>(a.release));
       a.ready = std::max(a.ready, a.reserve);
     }
@@ -202,14 +221,14 @@ class Cover {
       for (uint32_t k = head_[c.use]; k != kNone; k = link_[k]) {
         if (draft_->aways[k].offset > start) end = std::min(end, draft_->aways[k].offset);
       }
-      if (!AddPart(c, start, end - start)) return false;
+      if (!AddPart(c, i, start, end - start)) return false;
     }
     return true;
   }
 
   // Any chunk of the window, or a run of them if there are many, that is in no part yet: if the
   // first one tried is not.
-  bool AddOneChunk(const Candidate& c) {
+  bool AddOneChunk(const Candidate& c, OpIndex i) {
     const Bytes whole = timeline_.buffer(c.buffer).bytes;
     const Bytes run = RoundUp(whole / kMostRuns + 1, machine_.chunk_bytes);
     const Bytes start = run * choice_.dice->Below(static_cast<uint32_t>((whole - 1) / run + 1));
@@ -218,10 +237,10 @@ class Cover {
       const Away& a = draft_->aways[k];
       if (a.offset < end && start < a.offset + a.bytes) return true;
     }
-    return AddPart(c, start, end - start);
+    return AddPart(c, i, start, end - start);
   }
 
-  bool AddPart(const Candidate& c, Bytes offset, Bytes bytes) {
+  bool AddPart(const Candidate& c, OpIndex i, Bytes offset, Bytes bytes) {
     Away part;
     part.buffer = c.buffer;
     part.use = c.use;
@@ -233,9 +252,7 @@ class Cover {
     const bool leaves_early = choice_.dice != nullptr && choice_.dice->Below(2) == 0;
     if (leaves_early) part.issue = timeline_.use(c.use).FirstIssue();
     part.order = static_cast<uint32_t>(draft_->aways.size());
-    for (uint32_t k = part.release; k < part.reserve; ++k) {
-      away_[k % timeline_.ops()] += part.bytes;
-    }
+    AddAway(i, part.release, part.reserve, part.bytes);
     if (!link_.Append(head_[c.use])) return false;
     head_[c.use] = part.order;
     return draft_->aways.Append(part);
@@ -245,13 +262,15 @@ class Cover {
   const Machine& machine_;
   CoverChoice choice_;
   Draft* draft_;
-  Array<Bytes> away_;
+  Array<Bytes> away_;    // per operation: in the draft as it came in,
+  Array<Bytes> later_;   // and what of this walk changes there; ahead of it only
+  Bytes more_ = 0;       // sum of that up to where the walk is
+  uint32_t opened_ = 0;  // users of operations whose windows were looked at
   Array<Candidate> candidates_;
-  Array<Open> open_;    // where choice is random; else those with parts of the draft that came in
-  Array<Fresh> fresh_;  // farthest next use on top; where choice is not random
-  Array<uint32_t> place_;  // per buffer: its uses so far
-  Array<uint32_t> head_;   // per use: the newest part of its window, an index of the draft ...
-  Array<uint32_t> link_;   // ... and per part the one before it
+  Array<Open> open_;      // where choice is random; else those with parts of the draft that came in
+  Array<Fresh> fresh_;    // farthest next use on top; where choice is not random
+  Array<uint32_t> head_;  // per use: the newest part of its window, an index of the draft ...
+  Array<uint32_t> link_;  // ... and per part the one before it
 };
 
 }  // namespace

@@ -49,6 +49,20 @@ struct Draft {
   bool keeps_parts = false;
 };
 
+// Per operation, the bytes that are away. False: no host memory.
+[[nodiscard]] inline bool SumAways(uint32_t ops, const Array<Away>& aways, Array<Bytes>* away) {
+  away->Clear();
+  if (!away->Resize(ops, 0)) return false;
+  for (const Away& a : aways) {  // first as differences
+    const uint32_t from = a.release % ops, to = a.reserve % ops;
+    (*away)[from] += a.bytes;
+    (*away)[to] -= a.bytes;
+    if (to < from) (*away)[0] += a.bytes;
+  }
+  for (uint32_t i = 1; i < ops; ++i) (*away)[i] += (*away)[i - 1];
+  return true;
+}
+
 enum class DraftResult : uint8_t { kDone, kCannot, kNoMemory };
 
 // The moves of a plan that still fit the step. False: no host memory.

@@ -8,18 +8,14 @@ namespace tidemark::core::planner {
 // in the second each operation sees all that is open before it.
 bool Horizon::Build(const Timeline& timeline, Bytes budget) {
   const uint32_t n = timeline.ops();
-  leaves_ = 1;
-  while (leaves_ < 2 * n) leaves_ *= 2;
-  max_.Clear();
-  add_.Clear();
-  if (!max_.Resize(2 * size_t{leaves_}, 0) || !add_.Resize(2 * size_t{leaves_}, 0)) return false;
+  if (!open_.Start(2 * n)) return false;
   ops_ = n;
   returning_.Clear();
   if (!levels_.Resize(size_t{n} * kLevels) || !returning_.Resize(n, 0)) return false;
   for (uint32_t i = 0; i < 2 * n; ++i) {
-    max_[leaves_ + i] = static_cast<int64_t>(timeline.floor(i % n));
+    open_.Set(i, static_cast<int64_t>(timeline.floor(i % n)));
   }
-  for (uint32_t v = leaves_; v-- > 1;) max_[v] = std::max(max_[2 * v], max_[2 * v + 1]);
+  open_.Settle();
 
   // Windows by the operation that ends them.
   Array<uint32_t> first, list;
@@ -47,7 +43,7 @@ bool Horizon::Build(const Timeline& timeline, Bytes budget) {
       const Use& use = timeline.use(list[k]);
       const uint32_t length = use.next - use.op;
       const uint32_t from = length > i ? 0 : i - length + 1;
-      Add(from, i, static_cast<int64_t>(timeline.buffer(owner[list[k]]).bytes));
+      open_.Add(from, i, static_cast<int64_t>(timeline.buffer(owner[list[k]]).bytes));
     }
     if (i < n) continue;
     FillLevels(i, limit);
@@ -62,15 +58,16 @@ void Horizon::FillLevels(uint32_t slot, int64_t limit) {
   int64_t excess = 0;
   uint32_t end = slot;
   for (uint32_t k = 0; k < kLevels; ++k) {
-    const Slot above =
-        end == 0 || excess > INT64_MAX - limit ? Slot{kNone, 0} : LastAbove(end, limit + excess);
+    const RangeMax::Slot above = end == 0 || excess > INT64_MAX - limit
+                                     ? RangeMax::Slot{kNone, 0}
+                                     : open_.LastAbove(end, limit + excess);
     const uint32_t lag = above.at == kNone ? ops_ : std::min(ops_, slot - above.at - 1);
     levels[k] = {lag, static_cast<Bytes>(excess)};
     if (above.at == kNone) {
       end = 0;
       continue;
     }
-    excess = std::max(above.bytes - limit, excess + step);
+    excess = std::max(above.amount - limit, excess + step);
     end = above.at;
   }
 }
@@ -82,45 +79,6 @@ Bytes Horizon::Excess(uint32_t use, uint32_t now) const {
     if (use - now <= levels[k].lag) return levels[k].excess;
   }
   return returning_[op];
-}
-
-void Horizon::Add(uint32_t from, uint32_t to, int64_t bytes) {
-  const auto pull = [this](uint32_t v) {
-    max_[v] = std::max(max_[2 * v], max_[2 * v + 1]) + add_[v];
-  };
-  uint32_t l = from + leaves_, r = to + leaves_;
-  if (from >= to) return;
-  for (; l < r; l /= 2, r /= 2) {
-    if (l & 1) {
-      max_[l] += bytes;
-      add_[l++] += bytes;
-    }
-    if (r & 1) {
-      max_[--r] += bytes;
-      add_[r] += bytes;
-    }
-  }
-  for (uint32_t v = (from + leaves_) / 2; v >= 1; v /= 2) pull(v);
-  for (uint32_t v = (to - 1 + leaves_) / 2; v >= 1; v /= 2) pull(v);
-}
-
-Horizon::Slot Horizon::LastAbove(uint32_t end, int64_t limit) const {
-  struct Node {
-    uint32_t v, from, size;
-    int64_t above;  // added by its ancestors
-  };
-  Node stack[80];
-  int depth = 0;
-  stack[depth++] = {1, 0, leaves_, 0};
-  while (depth > 0) {
-    const Node node = stack[--depth];
-    if (node.from >= end || max_[node.v] + node.above <= limit) continue;
-    if (node.size == 1) return {node.from, max_[node.v] + node.above};
-    const int64_t above = node.above + add_[node.v];
-    stack[depth++] = {2 * node.v, node.from, node.size / 2, above};
-    stack[depth++] = {2 * node.v + 1, node.from + node.size / 2, node.size / 2, above};
-  }
-  return {kNone, 0};
 }
 
 }  // namespace tidemark::core::planner

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "core/array.h"
+#include "core/planner/range_max.h"
 #include "core/planner/timeline.h"
 #include "core/units.h"
 
@@ -31,18 +32,9 @@ class Horizon {
 
  private:
   static constexpr uint32_t kLevels = 8;
-  void Add(uint32_t from, uint32_t to, int64_t bytes);  // to slots from .. to - 1
-  // The last slot before `end` with more than `limit`, and how much; kNone if there is none.
-  struct Slot {
-    uint32_t at;
-    int64_t bytes;
-  };
-  Slot LastAbove(uint32_t end, int64_t limit) const;
   void FillLevels(uint32_t slot, int64_t limit);
 
-  uint32_t leaves_ = 0;
-  Array<int64_t> max_;  // a tree: of the node's children, plus its own added bytes
-  Array<int64_t> add_;
+  RangeMax open_;  // what is open before each slot, over two iterations
   uint32_t ops_ = 1;
   struct Level {
     uint32_t lag;  // so many operations before the use, no more than `excess` does not fit

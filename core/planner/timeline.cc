@@ -72,6 +72,7 @@ bool Timeline::CollectUses() {
         ++op_first_[op + 1];
         return;
       }
+      op_uses_[op_first_[op]] = first_use_[b];
       op_list_[op_first_[op]++] = b;
       uses_[first_use_[b]++] = Use{op, write, kNone, kNone};
     };
@@ -104,7 +105,7 @@ bool Timeline::StartLists() {
   for (size_t b = 1; b < first_use_.size(); ++b) first_use_[b] += first_use_[b - 1];
   for (size_t i = 1; i < op_first_.size(); ++i) op_first_[i] += op_first_[i - 1];
   const size_t total = first_use_[buffers()];
-  return uses_.Resize(total) && op_list_.Resize(total);
+  return uses_.Resize(total) && op_list_.Resize(total) && op_uses_.Resize(total);
 }
 
 OpIndex Timeline::LeastAlive() const {

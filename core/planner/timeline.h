@@ -50,6 +50,7 @@ class Timeline {
   // Buffers used by operation i: user(k) for k in [first_user(i), first_user(i + 1)).
   uint32_t first_user(OpIndex i) const { return op_first_[i]; }
   BufferIndex user(uint32_t k) const { return op_list_[k]; }
+  uint32_t use_of_user(uint32_t k) const { return op_uses_[k]; }  // an index of use()
 
   // Whether policy and size allow the buffer to leave at all.
   bool CanMove(BufferIndex b) const {
@@ -80,6 +81,7 @@ class Timeline {
   Array<Use> uses_;
   Array<uint32_t> op_first_;
   Array<BufferIndex> op_list_;
+  Array<uint32_t> op_uses_;
   Array<Bytes> live_;
   Array<Bytes> floor_;
   Bytes peak_ = 0;

@@ -68,7 +68,8 @@ class Scheduler {
   const std::vector<std::vector<BufferIndex>>& fetch_at() const { return fetch_at_; }
 
  private:
-  size_t At(Turn turn) const { return static_cast<size_t>(((turn % n_) + n_) % n_); }
+  // Turns here are of two iterations at most; a division would be most of the scheduler's time.
+  size_t At(Turn turn) const { return static_cast<size_t>(turn < n_ ? turn : turn - n_); }
   double Duration(Turn turn) const { return static_cast<double>(step_.ops[At(turn)].duration); }
 
   void Collect() {
@@ -117,7 +118,7 @@ class Scheduler {
       const double over = pressure_[At(i)] - static_cast<double>(machine_.device_budget);
       relief += std::min(bytes, std::max(0.0, over)) * Duration(i);
     }
-    for (Turn i = w.last + 1; i < w.use; ++i) {
+    for (Turn i = w.last + 1; i < w.use && machine_.host_budget != core::kNoLimit; ++i) {
       if (host_[At(i)] + bytes > static_cast<double>(machine_.host_budget)) return offer;
     }
     offer.ratio = relief / (bytes / machine_.out_rate + bytes / machine_.in_rate);
