@@ -30,6 +30,8 @@ struct Away {
   uint32_t order = 0;
   // Counted like reserve: reserve <= ready <= use.next.
   uint32_t ready = 0;
+  // Counted likewise, where it is known: the boundary at which the copy in is done; 0: it is not.
+  uint32_t back = 0;
   // With a limited host: the copy out starts at `issue` even if its content is there before; a copy
   // that is still valid is made again, so that the host need not keep it.
   bool copies_late = false;
@@ -40,6 +42,16 @@ struct Away {
 inline bool ByWindow(const Away& a, const Away& b) {
   if (a.use != b.use) return a.use < b.use;
   return a.offset != b.offset ? a.offset < b.offset : a.release < b.release;
+}
+
+// Windows of one part stand together where parts are sorted by buffer, offset, size and window.
+inline bool IsSamePart(const Away& a, const Away& b) {
+  return a.buffer == b.buffer && a.offset == b.offset && a.bytes == b.bytes;
+}
+inline size_t PartEnd(const Array<Away>& aways, size_t first) {
+  size_t end = first + 1;
+  while (end < aways.size() && IsSamePart(aways[first], aways[end])) ++end;
+  return end;
 }
 
 struct Draft {

@@ -181,7 +181,22 @@ Found Search::TrySweep(const SweepOptions& options) {
     if (!horizon_.Build(timeline_, budget)) return Found::kNoMemory;
     horizon_budget_ = budget;
   }
-  const Sweep::Result swept = sweep_.Run(timeline_, horizon_, machine_, options, &draft_);
+  // As if the host had room for all, first: what it has not is saved where the moves are written.
+  const bool is_limited = machine_.host_budget < timeline_.peak();
+  Found found = Found::kNothing;
+  fits_host_ = false;
+  for (const bool minds_host : {false, true}) {
+    if (minds_host ? !is_limited : is_limited && !options.keeps_copies) continue;
+    Machine machine = machine_;
+    if (!minds_host) machine.host_budget = std::max(machine.host_budget, timeline_.peak());
+    found = SweepOn(machine, options);
+    if (found == Found::kNoMemory || fits_host_) break;
+  }
+  return found;
+}
+
+Found Search::SweepOn(const Machine& machine, const SweepOptions& options) {
+  const Sweep::Result swept = sweep_.Run(timeline_, horizon_, machine, options, &draft_);
   if (swept == Sweep::Result::kNoMemory) return Found::kNoMemory;
   spent_ += sweep_.work();
   if (first_work_ == 0) {
@@ -232,6 +247,7 @@ Found Search::ValueDraft(const CoverChoice& choice, double most) {
   if (result == DraftResult::kDone) result = WriteMoves(timeline_, machine_, &draft_, &trial_);
   if (result == DraftResult::kNoMemory) return Found::kNoMemory;
   if (result == DraftResult::kCannot) return Found::kNothing;
+  fits_host_ = true;
   const bool shares = machine_.safepoint > 0;
   const Evaluator::Result valued =
       evaluator_.Run(timeline_, machine_, shares ? most + SafepointsAtMost() : most, &trial_);

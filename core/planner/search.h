@@ -80,6 +80,7 @@ class Search {
   uint64_t PiecesOf(Bytes piece) const;
   bool IsAffordable(Bytes piece) const;
   Found TrySweep(const SweepOptions& options);
+  Found SweepOn(const Machine& machine, const SweepOptions& options);
   Found PolishLong();
   Found PolishBoldly();
   Found TryChange(double most, DraftChanger* changer, Dice* dice);
@@ -111,7 +112,8 @@ class Search {
   size_t first_pieces_ = 0;
   Nanoseconds least_time_ = 0;  // no plan within the budgets is faster
   bool has_plan_ = false;
-  bool improved_ = false;  // by the last draft
+  bool improved_ = false;   // by the last draft
+  bool fits_host_ = false;  // likewise: its copies do
 };
 
 // Fills plan->decisions: one for each idle window of the step. False: no host memory.

@@ -34,6 +34,7 @@ Sweep::Result Sweep::Run(const Timeline& timeline, const Horizon& horizon, const
 
 Sweep::Result Sweep::Boundary(uint32_t now) {
   const uint32_t i = now % n_;
+  NoteReturns(now);
   Bytes born = 0;
   for (uint32_t k = born_first_[i]; k < born_first_[i + 1]; ++k) {
     const BufferIndex b = born_list_[k];
@@ -56,6 +57,12 @@ Sweep::Result Sweep::Boundary(uint32_t now) {
   }
   if (last != kNone) links_.AdvanceUntilDone(kIn, last);
   return Result::kDone;
+}
+
+void Sweep::NoteReturns(uint32_t now) {
+  for (; noted_ < returns_.size() && links_.IsDone(kIn, noted_); ++noted_) {
+    if (returns_[noted_] != kNone) records_[returns_[noted_]].back = now;
+  }
 }
 
 Bytes Sweep::MissingAt(OpIndex i) const {
@@ -156,7 +163,8 @@ bool Sweep::WriteDraft(uint32_t from, uint32_t to, Draft* draft) {
               record.reserve - record.base,
               static_cast<int32_t>(record.issue - base),
               record.order,
-              timeline_->use(record.use).next};
+              timeline_->use(record.use).next,
+              record.back > record.base ? record.back - record.base : 0};
     if (!draft->aways.Append(away)) return false;
   }
   // A window that goes across the iteration's end may have been left early once and late once.

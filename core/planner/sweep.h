@@ -81,6 +81,7 @@ class Sweep {
     uint32_t base;  // first operation of the iteration that holds the window's first use
     int64_t issue;
     uint32_t order;
+    uint32_t back;  // boundary at which it was back; 0: later than at the last one, or not known
   };
   static constexpr uint32_t kStay = 16;  // what stays ranks as used so much sooner
   static constexpr uint32_t kOldCopy = kNone - 1;
@@ -107,6 +108,7 @@ class Sweep {
   [[nodiscard]] bool CopyOutNow(uint32_t now, Array<Entry>* heap, Counts counts, uint32_t* victim);
   [[nodiscard]] bool CopyDirtyNow(uint32_t now, uint32_t* victim);
   [[nodiscard]] bool CopySpareNow(uint32_t now, uint32_t* victim);
+  void NoteReturns(uint32_t now);
   [[nodiscard]] bool PutBack(Array<Entry>* heap);  // what was set aside
   [[nodiscard]] bool FetchMissing(uint32_t now);
   [[nodiscard]] bool Prefetch(uint32_t now, double horizon);
@@ -149,6 +151,7 @@ class Sweep {
   Bytes used_ = 0;
   Bytes host_used_ = 0;
   bool out_of_memory_ = false;
+  bool is_host_short_ = false;
   uint64_t work_ = 0;
 
   Array<Piece> pieces_;
@@ -174,6 +177,8 @@ class Sweep {
   Array<uint32_t> tight_;       // operations before this one, over two iterations, above the budget
   Array<double> time_until_;    // expected time from the iteration's start to each operation
   Array<Record> records_;
+  Array<uint32_t> returns_;  // where the host is short: per copy in, its record or kNone,
+  uint32_t noted_ = 0;       // as far as they are done
 };
 
 }  // namespace tidemark::core::planner

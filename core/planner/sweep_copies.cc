@@ -146,6 +146,7 @@ bool Sweep::PutOut(uint32_t p, uint32_t now) {
 bool Sweep::PutIn(uint32_t p, uint32_t now) {
   Piece& piece = pieces_[p];
   piece.back = links_.Put(kIn, piece.bytes);
+  if (is_host_short_ && !returns_.Append(piece.record)) return false;
   piece.where = Where::kReturning;
   CountMissing(p, false);
   used_ += piece.bytes;
@@ -165,7 +166,7 @@ bool Sweep::Evict(uint32_t p, uint32_t now) {
   used_ -= piece.bytes;
   const bool is_old = piece.copy == kOldCopy;
   const int64_t issue = is_old ? int64_t{now} : int64_t{piece.issued};
-  const Record record{p, use, now, kNone, base_[b], issue, is_old ? now : piece.copy};
+  const Record record{p, use, now, kNone, base_[b], issue, is_old ? now : piece.copy, 0};
   return records_.Append(record) && PushHeap<SoonestOnTop>(&missing_, Entry{next_at_[b], p});
 }
 

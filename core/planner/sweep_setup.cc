@@ -24,6 +24,9 @@ bool Sweep::Prepare() {
   spare_.Clear();
   missing_.Clear();
   records_.Clear();
+  returns_.Clear();
+  noted_ = 0;
+  is_host_short_ = machine_->host_budget != kNoLimit;
   const size_t buffers = timeline_->buffers();
   return CutPieces() && GroupByOp() && aim_.Resize(timeline_->uses()) &&
          spare_aim_.Resize(timeline_->uses()) && next_use_.Resize(buffers) &&

@@ -2,6 +2,7 @@
 
 #include "core/planner/draft.h"
 #include "core/planner/evaluate.h"
+#include "core/planner/fit_host.h"
 
 namespace tidemark::core::planner {
 namespace {
@@ -10,16 +11,6 @@ struct Style {
   bool keeps_copies;
   bool copies_late;  // copies out start when they are due, not as soon as the content is there
 };
-
-bool IsSamePart(const Away& a, const Away& b) {
-  return a.buffer == b.buffer && a.offset == b.offset && a.bytes == b.bytes;
-}
-
-size_t PartEnd(const Array<Away>& aways, size_t first) {
-  size_t end = first + 1;
-  while (end < aways.size() && IsSamePart(aways[first], aways[end])) ++end;
-  return end;
-}
 
 void SortByPart(Array<Away>* aways) {
   std::sort(aways->begin(), aways->end(), [](const Away& a, const Away& b) {
@@ -174,12 +165,23 @@ DraftResult WriteMoves(const Timeline& timeline, const Machine& machine, Draft* 
   if (!draft->keeps_parts) MergeNeighbours(&draft->aways);
   Writer writer(timeline, draft->aways, plan);
   Array<Bytes> host;
+  const auto fits = [&] {
+    return *std::max_element(host.begin(), host.end()) <= machine.host_budget;
+  };
+  if (!writer.Run({true, false})) return DraftResult::kNoMemory;
+  if (machine.host_budget == kNoLimit) return DraftResult::kDone;
+  for (const HostSaving saving :
+       {HostSaving::kWait, HostSaving::kBack, HostSaving::kAgain, HostSaving::kLate}) {
+    if (!HostBytes(timeline, *plan, &host)) return DraftResult::kNoMemory;
+    if (fits()) return DraftResult::kDone;
+    if (!SaveHost(timeline, machine, saving, *plan, &host, draft) || !writer.Run({true, false})) {
+      return DraftResult::kNoMemory;
+    }
+  }
   for (const Style style : {Style{true, false}, Style{true, true}, Style{false, true}}) {
     if (!writer.Run(style)) return DraftResult::kNoMemory;
-    if (machine.host_budget == kNoLimit) return DraftResult::kDone;
     if (!HostBytes(timeline, *plan, &host)) return DraftResult::kNoMemory;
-    const Bytes* most = std::max_element(host.begin(), host.end());
-    if (*most <= machine.host_budget) return DraftResult::kDone;
+    if (fits()) return DraftResult::kDone;
   }
   return DraftResult::kCannot;
 }

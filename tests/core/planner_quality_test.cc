@@ -177,6 +177,25 @@ TEST(PlannerQualityTest, ReplanningWithoutAChangeIsNotSlower) {
   }
 }
 
+// What a plan takes of the host beyond what is away costs little to do without: copies made ahead,
+// kept for later, or of what has come back before it is used.
+TEST(PlannerQualityTest, AShortHostCostsLittleWhereItHoldsWhatIsAway) {
+  const Step step = AdversarialStep();
+  Machine machine;
+  machine.device_budget = steps::LivePeak(step) / 100 * 75;
+  machine.out_rate = machine.in_rate = machine.out_rate_duplex = machine.in_rate_duplex = 12e9;
+  machine.safepoint = 20'000;
+  Plan free, limited;
+  ASSERT_EQ(MakePlan(step, machine, {}, &free), PlanOutcome::kPlanned);
+  for (const int percent : {50, 30}) {
+    machine.host_budget = steps::LivePeak(step) / 100 * static_cast<Bytes>(percent);
+    ASSERT_EQ(MakePlan(step, machine, {}, &limited), PlanOutcome::kPlanned);
+    EXPECT_LE(limited.host_peak, machine.host_budget);
+    EXPECT_LE(static_cast<double>(limited.step_time), 1.05 * static_cast<double>(free.step_time))
+        << percent << " %";
+  }
+}
+
 // A plan that exists is never given up for a slower one.
 TEST(PlannerQualityTest, ReplanningWithMoreOfAnythingIsNeverSlower) {
   int compared = 0;
