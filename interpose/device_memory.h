@@ -18,7 +18,7 @@
 #include "interpose/chunk_supply.h"
 #include "interpose/demand.h"
 #include "interpose/early_copies.h"
-#include "interpose/futex.h"
+#include "interpose/biased_mutex.h"
 #include "interpose/mover.h"
 #include "interpose/plan_follower.h"
 #include "interpose/pointer_tables.h"
@@ -182,7 +182,7 @@ class DeviceMemory {
   // Gives everything back, addresses included; the object is unusable afterwards.
   void ReleaseForTesting();
 
-  Mutex mutex;
+  BiasedMutex mutex;
   DrainCounter inside;
   StreamBook streams;
   PointerTables tables;

@@ -12,6 +12,8 @@ namespace {
 
 constexpr int64_t kSecond = 1000000000;
 
+}  // namespace
+
 void FutexWait(std::atomic<uint32_t>* word, uint32_t value, const timespec* timeout) {
   syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, timeout, nullptr, 0);
 }
@@ -19,8 +21,6 @@ void FutexWait(std::atomic<uint32_t>* word, uint32_t value, const timespec* time
 void FutexWake(std::atomic<uint32_t>* word, int count) {
   syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, nullptr, nullptr, 0);
 }
-
-}  // namespace
 
 void Mutex::LockSlow() {
   while (word_.exchange(2, std::memory_order_acquire) != 0) FutexWait(&word_, 2, nullptr);

@@ -8,6 +8,7 @@
 #define TIDEMARK_INTERPOSE_FUTEX_H_
 
 #include <stdint.h>
+#include <time.h>
 
 #include <atomic>
 
@@ -33,27 +34,30 @@ class Mutex {
   std::atomic<uint32_t> word_{0};  // 0 free, 1 held, 2 held and waited for
 };
 
+// Of a Mutex or a BiasedMutex (biased_mutex.h).
+template <typename AnyMutex>
 class MutexLock {
  public:
-  explicit MutexLock(Mutex* mutex) : mutex_(mutex) { mutex_->Lock(); }
+  explicit MutexLock(AnyMutex* mutex) : mutex_(mutex) { mutex_->Lock(); }
   ~MutexLock() { mutex_->Unlock(); }
   MutexLock(const MutexLock&) = delete;
   MutexLock& operator=(const MutexLock&) = delete;
 
  private:
-  Mutex* mutex_;
+  AnyMutex* mutex_;
 };
 
 // Gives a held lock up for as long as it lives: for waits that others must not share.
+template <typename AnyMutex>
 class MutexUnlock {
  public:
-  explicit MutexUnlock(Mutex* mutex) : mutex_(mutex) { mutex_->Unlock(); }
+  explicit MutexUnlock(AnyMutex* mutex) : mutex_(mutex) { mutex_->Unlock(); }
   ~MutexUnlock() { mutex_->Lock(); }
   MutexUnlock(const MutexUnlock&) = delete;
   MutexUnlock& operator=(const MutexUnlock&) = delete;
 
  private:
-  Mutex* mutex_;
+  AnyMutex* mutex_;
 };
 
 // Counts who is inside; one waiter at a time, who keeps newcomers out by other means (a mutex).
@@ -69,6 +73,10 @@ class DrainCounter {
   std::atomic<uint32_t> count_{0};
   std::atomic<uint32_t> waiting_{0};
 };
+
+// Sleeps while `*word` is `value`, at most for `timeout` (null: for good); may wake early.
+void FutexWait(std::atomic<uint32_t>* word, uint32_t value, const timespec* timeout);
+void FutexWake(std::atomic<uint32_t>* word, int count);
 
 // CLOCK_MONOTONIC.
 int64_t NowNs();

@@ -26,3 +26,4 @@ tidemark_test(interpose_plan_follower_test SOURCES plan_follower_test.cc LINK ti
 tidemark_test(interpose_runtime_chain_test
               SOURCES runtime_chain_test.cc "${PROJECT_SOURCE_DIR}/interpose/runtime_chain.cc"
               LINK ${CMAKE_DL_LIBS} LABELS interpose)
+tidemark_test(interpose_biased_mutex_test SOURCES biased_mutex_test.cc LINK tidemark_memory LABELS interpose)

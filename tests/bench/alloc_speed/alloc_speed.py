@@ -108,7 +108,7 @@ def run(build, traces):
         defines.append(f"-D{DEFINE[name]}")
     program = work / "alloc_speed"
     command = ["c++", "-O2", "-DNDEBUG", "-std=c++20", f"-I{ROOT}", *defines, HERE / "alloc_speed.cc",
-               HERE / "tidemark.cc", HERE / "nothing.cc", ROOT / "interpose/futex.cc", *objects, "-o", program,
+               HERE / "tidemark.cc", HERE / "nothing.cc", *(ROOT / f"interpose/{name}.cc" for name in ("futex", "biased_mutex")), *objects, "-o", program,
                *(build / f"lib/libtidemark_{name}.a" for name in ("replay", "file_text", "core")), *libraries, "-lz", "-lpthread"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:

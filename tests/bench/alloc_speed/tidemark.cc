@@ -2,7 +2,7 @@
 // library uses. A free looks its block up by address, as there.
 
 #include "core/arena.h"
-#include "interpose/futex.h"
+#include "interpose/biased_mutex.h"
 #include "tests/bench/alloc_speed/contender.h"
 
 namespace tidemark::bench {
@@ -52,7 +52,7 @@ class Tidemark : public Contender {
   bool ok_ = false;
   ChunkIndex left_ = 0;
   core::Arena arena_;
-  interpose::Mutex mutex_;
+  interpose::BiasedMutex mutex_;
 };
 
 }  // namespace
