@@ -112,6 +112,7 @@ class Arena {
   FenceId passed() const { return passed_; }
   Block* Find(Bytes offset) const {
     if (held_ && offset - plan_base_ < plan_.packed()) {
+      if (Block* block = places_.Expected(offset - plan_base_)) return block;
       if (Block* block = places_.Find(offset - plan_base_)) return block;
     }
     return allocator_.Find(offset);
@@ -215,7 +216,12 @@ class Arena {
   bool IsInPlace(Block* block);
   bool HoldPlan();
   void PutBack();
+  void CountLater();
+  void CountNow();
+  void CountHeld(bool add);
   Block* AllocateHeld(const Request& request);
+  Block* TakeDue(const Request& request);
+  Block* NewHeld(uint32_t index, const Request& request);
   void FreeHeld(Block* block, FenceId fence, StreamId stream);
 
   ArenaSeam seam_;

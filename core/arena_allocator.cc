@@ -111,40 +111,10 @@ bool ArenaAllocator::Keep(Block* block) {
   return true;
 }
 
-// What the block already waits for stays, unless it has passed.
-void ArenaAllocator::AddFence(Block* block, FenceId fence, StreamId stream) const {
-  if (fence <= passed_) return;
-  if (block->fence <= passed_ || block->stream == stream) {
-    block->stream = stream;
-  } else {
-    block->stream = kAnyStream;
-  }
-  if (fence > block->fence) block->fence = fence;
-}
-
-void ArenaAllocator::MakeLive(Block* block, const Request& request) {
-  block->state = Block::State::kLive;
-  block->requested = request.bytes;
-  block->last_use = 0;
-  block->tag = block->owner = 0;
-  block->number = 0;
-  requested_ += request.bytes;
-  if (requested_ > peak_requested_) peak_requested_ = requested_;
-  allocated_ += block->size;
-  if (allocated_ > interval_peak_) interval_peak_ = allocated_;
-  ++live_buffers_;
-  if (block->small || block->size % kChunkBytes == 0) return;
-  block->charged = block->offset % kChunkBytes == 0;
-  if (block->charged) rounding_ += RoundUp(block->size, kChunkBytes) - block->size;
-}
-
-void ArenaAllocator::CountOut(Block* block) {
-  requested_ -= block->requested;
-  allocated_ -= block->size;
-  --live_buffers_;
-  if (!block->charged) return;
-  block->charged = false;
-  rounding_ -= RoundUp(block->size, kChunkBytes) - block->size;
+void ArenaAllocator::CountHeld(const Block* block, bool add) {
+  const ChunkIndex last = LastChunkOf(block->offset, block->size);
+  add ? table_->AddLive(ChunkOf(block->offset), last)
+      : table_->DropLive(ChunkOf(block->offset), last);
 }
 
 Block* ArenaAllocator::Find(Bytes offset) const {

@@ -123,14 +123,41 @@ class ArenaAllocator {
   bool Hold(Bytes begin, Bytes end);
   // The greatest of what was free there.
   FenceId held_fence() const { return held_fence_; }
-  // A live block at `offset` of what is held, which nobody else has. Null: out of memory.
-  Block* NewHeld(Bytes offset, const Request& request);
-  // Its end, and who may use the bytes when.
+  // Who may use bytes when.
   struct Use {
     FenceId fence = 0;
     StreamId stream = kAnyStream;
   };
-  Use EndHeld(Block* block, FenceId fence, StreamId stream);
+  // A live block at `offset` of what is held, which nobody else has. Call ReserveMark first.
+  Block* NewHeld(Bytes offset, const Request& request) {
+    if (request.passed > passed_) passed_ = request.passed;
+    Block* block = pool_.Take();
+    block->offset = offset;
+    block->size = RoundUp(request.bytes, kBlockBytes);
+    ++held_blocks_;
+    MakeLive(block, request);
+    if (held_counted_) CountHeld(block, true);
+    return block;
+  }
+  // Its end, and who may use the bytes afterwards.
+  Use EndHeld(Block* block, FenceId fence, StreamId stream) {
+    CountOut(block);
+    AddFence(block, fence, stream);
+    Use use;
+    if (block->fence > passed_) {
+      use = {block->fence, block->stream};
+      AddFence(&gone_, use.fence, use.stream);
+    }
+    if (held_counted_) CountHeld(block, false);
+    --held_blocks_;
+    pool_.Put(block);
+    return use;
+  }
+  // Whether the table counts the blocks that live in what is held, which is a good part of what they
+  // cost. A change is for the caller to make up for, with CountHeld() for each of them.
+  bool held_counted() const { return held_counted_; }
+  void SetHeldCounted(bool counted) { held_counted_ = counted; }
+  void CountHeld(const Block* block, bool add);
   // What is held is free again; then Restore() for each block that lives there.
   void Unhold();
   void Restore(Block* block);
@@ -185,13 +212,40 @@ class ArenaAllocator {
   Bytes AlignmentFor(Bytes size, Bytes requested) const;
   bool AddSlab(StreamId stream);
   void DropSlab(Block* block);
-  void MakeLive(Block* block, const Request& request);
-  void CountOut(Block* block);
+  void MakeLive(Block* block, const Request& request) {
+    block->state = Block::State::kLive;
+    block->requested = request.bytes;
+    block->number = 0;
+    requested_ += request.bytes;
+    if (requested_ > peak_requested_) peak_requested_ = requested_;
+    allocated_ += block->size;
+    if (allocated_ > interval_peak_) interval_peak_ = allocated_;
+    ++live_buffers_;
+    block->charged = !block->small & (block->offset % kChunkBytes == 0);
+    rounding_ += RoundingOf(block);
+  }
+  // Without a branch on what no processor foresees.
+  static Bytes RoundingOf(const Block* block) {
+    return (Bytes{0} - block->size) % kChunkBytes & (Bytes{0} - Bytes{block->charged});
+  }
+  void CountOut(Block* block) {
+    requested_ -= block->requested;
+    allocated_ -= block->size;
+    --live_buffers_;
+    rounding_ -= RoundingOf(block);
+    block->charged = false;
+  }
   Block* Choose(const Request& request, Bytes size, bool small);
   bool Keep(Block* block);
   void FoldParked();
   void FoldBin(int bin);
-  void AddFence(Block* block, FenceId fence, StreamId stream) const;
+  // To a Block or a Use: what it already waits for stays, unless it has passed.
+  template <typename Waiting>
+  void AddFence(Waiting* to, FenceId fence, StreamId stream) const {
+    if (fence <= passed_) return;
+    to->stream = to->fence <= passed_ || to->stream == stream ? stream : kAnyStream;
+    if (fence > to->fence) to->fence = fence;
+  }
   void Release(Block* block);  // cached or live block becomes free and merges
   Block* Carve(Block* block, Bytes offset, Bytes size);
   Block* TakeAt(HoleIndex::Place place, Block* hole, Bytes offset, Bytes size);
@@ -240,10 +294,11 @@ class ArenaAllocator {
   Block* parked_[kParked] = {};  // oldest first
   int parked_count_ = 0;
   int held_blocks_ = 0;  // that live in what is held
+  bool held_counted_ = true;
   Bytes held_begin_ = 0;
   Bytes held_end_ = 0;
   FenceId held_fence_ = 0;
-  Block gone_;  // its fence: of all blocks that ended in what is held
+  Use gone_;  // of all blocks that ended in what is held
   ChunkIndex kept_first_ = 0;
   ChunkIndex kept_count_ = 0;
   FenceId passed_ = 0;

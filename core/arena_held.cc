@@ -35,7 +35,7 @@ bool ArenaAllocator::Hold(Bytes begin, Bytes end) {
   held_begin_ = begin;
   held_end_ = end;
   held_fence_ = 0;
-  gone_ = Block();
+  gone_ = Use();
   for (Block* b = BlockAt(begin); b != nullptr && b->offset < end; b = b->next) {
     if (!MayHold(b)) continue;
     b = HoldRun(b);
@@ -84,29 +84,6 @@ Block* ArenaAllocator::HoldRun(Block* first) {
 void ArenaAllocator::LinkNeighbours(Block* block) {
   (block->previous != nullptr ? block->previous->next : first_) = block;
   if (block->next != nullptr) block->next->previous = block;
-}
-
-Block* ArenaAllocator::NewHeld(Bytes offset, const Request& request) {
-  if (request.passed > passed_) passed_ = request.passed;
-  if (!ReserveMark()) return nullptr;
-  Block* block = pool_.Take();
-  block->offset = offset;
-  block->size = RoundUp(request.bytes, kBlockBytes);
-  ++held_blocks_;
-  table_->AddLive(ChunkOf(offset), LastChunkOf(offset, block->size));
-  MakeLive(block, request);
-  return block;
-}
-
-ArenaAllocator::Use ArenaAllocator::EndHeld(Block* block, FenceId fence, StreamId stream) {
-  CountOut(block);
-  AddFence(block, fence, stream);
-  const Use use = {block->fence > passed_ ? block->fence : 0, block->stream};
-  AddFence(&gone_, use.fence, use.stream);
-  table_->DropLive(ChunkOf(block->offset), LastChunkOf(block->offset, block->size));
-  --held_blocks_;
-  pool_.Put(block);
-  return use;
 }
 
 void ArenaAllocator::Unhold() {
@@ -202,13 +179,34 @@ bool Arena::HoldPlan() {
   }
   if (held_) {
     places_.Await(allocator_.held_fence());
+    CountLater();
   } else {
     places_.Clear();
   }
   return held_;
 }
 
+// Pins end with a chunk's last buffer, so that where there are any, buffers are counted.
+void Arena::CountLater() {
+  if (!allocator_.held_counted() || table_.pinned_chunks() != 0) return;
+  CountHeld(false);
+  table_.CountLater([](void* arena) { static_cast<Arena*>(arena)->CountNow(); }, this);
+}
+
+void Arena::CountNow() {
+  if (allocator_.held_counted()) return;
+  table_.CountLater(nullptr, nullptr);
+  CountHeld(true);
+}
+
+void Arena::CountHeld(bool add) {
+  allocator_.SetHeldCounted(add);
+  uint32_t bound = 0;
+  while (const Block* block = places_.Next(&bound)) allocator_.CountHeld(block, add);
+}
+
 void Arena::PutBack() {
+  CountNow();
   held_ = false;
   allocator_.Unhold();
   uint32_t bound = 0;
@@ -220,18 +218,21 @@ void Arena::PutBack() {
 }
 
 Block* Arena::AllocateHeld(const Request& request) {
+  if (Block* block = TakeDue(request)) return block;
+  const bool begins = !plan_.within();
   if (!plan_.Step(request.bytes, request.stream)) {
     PutBack();
     return AllocateByPlan(request);
   }
+  if (begins) CountLater();
   const uint32_t index = plan_.phase();
   const RequestNumber number = plan_.number();
   if (!places_.Has(index)) return AllocatePlanned(request, plan_.PlaceOf(index), number);
   FenceId fence = 0;
   StreamId stream = kAnyStream;
   Block* block = nullptr;
-  if (places_.Offer(index, passed_, &fence, &stream)) {
-    block = allocator_.NewHeld(plan_base_ + places_.OffsetOf(index), request);
+  if (places_.Offer(index, passed_, &fence, &stream) && allocator_.ReserveMark()) {
+    block = NewHeld(index, request);
   }
   if (block == nullptr) {
     PutBack();
@@ -239,14 +240,30 @@ Block* Arena::AllocateHeld(const Request& request) {
   }
   block->fence = fence;
   block->stream = stream;
-  block->number = number;
-  places_.Take(index, block);
   if (fence == 0 || Ordered(block, request.stream) != nullptr) {
     ++counters_.planned;
     return block;
   }
   missed_ = true;
   return AllocatePlanned(request, PlacementPlan::kNowhere, number);
+}
+
+// The commonest case alone: the place is free, and nothing is to be waited for.
+inline Block* Arena::TakeDue(const Request& request) {
+  const uint32_t index = plan_.next_phase();
+  const uint64_t units = (request.bytes + kBlockBytes - 1) / kBlockBytes;
+  if (!places_.Fits(index, units, request.stream, passed_) || !plan_.within()) return nullptr;
+  if (!allocator_.ReserveMark()) return nullptr;
+  plan_.StepWithin();
+  ++counters_.planned;
+  return NewHeld(index, request);
+}
+
+inline Block* Arena::NewHeld(uint32_t index, const Request& request) {
+  Block* block = allocator_.NewHeld(plan_base_ + places_.OffsetOf(index), request);
+  block->number = plan_.number();
+  places_.Take(index, block);
+  return block;
 }
 
 void Arena::FreeHeld(Block* block, FenceId fence, StreamId stream) {

@@ -60,7 +60,7 @@ Block* ArenaAllocator::FromBins(Bytes size, StreamId stream) {
 }
 
 // Of the runs of `units`: one that need not wait, in the slab with the most buffers, so that the
-// others empty.
+// others empty. What a plan holds never lies in a slab, so nothing is left to be counted there.
 Block* ArenaAllocator::Fullest(uint32_t units, StreamId stream) const {
   Block* best = bins_.first(units);
   int looked = 0;
@@ -69,7 +69,7 @@ Block* ArenaAllocator::Fullest(uint32_t units, StreamId stream) const {
     const bool best_waits = Waits(best, stream);
     if (waits != best_waits
             ? best_waits
-            : table_->live(ChunkOf(b->offset)) > table_->live(ChunkOf(best->offset))) {
+            : table_->counted(ChunkOf(b->offset)) > table_->counted(ChunkOf(best->offset))) {
       best = b;
     }
   }

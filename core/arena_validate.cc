@@ -72,7 +72,9 @@ bool ArenaAllocator::Validate(const HeldPlaces* places) const {
     if (places->Find(block->offset - held_begin_) != block) return false;
     end = block->end();
     const ChunkIndex last = LastChunkOf(block->offset, block->size);
-    for (ChunkIndex chunk = ChunkOf(block->offset); chunk <= last; ++chunk) ++live[chunk];
+    for (ChunkIndex chunk = ChunkOf(block->offset); chunk <= last && held_counted_; ++chunk) {
+      ++live[chunk];
+    }
     count(block);
     ++held;
   }
@@ -94,7 +96,7 @@ bool ArenaAllocator::Validate(const HeldPlaces* places) const {
   }
   if (end != Bytes{table_->size()} * kChunkBytes) return false;
   for (ChunkIndex chunk = 0; chunk < table_->size(); ++chunk) {
-    if (live[chunk] != table_->live(chunk)) return false;
+    if (live[chunk] != table_->counted(chunk)) return false;
   }
   return cached == cached_ + static_cast<uint64_t>(parked_count_) && requested == requested_ &&
          allocated == allocated_ && rounding == rounding_ && buffers == live_buffers_ &&

@@ -2,42 +2,36 @@
 
 #include "core/block.h"
 
+#include <cstdlib>
 #include <new>
 
 namespace tidemark::core {
 
-struct BlockPool::Array {
-  static constexpr int kCount = 256;
-  Array* next = nullptr;
-  Block blocks[kCount];
+struct BlockPool::Blocks {
+  Blocks* next = nullptr;
+  Block blocks[kAtOnce];
 };
 
 BlockPool::~BlockPool() {
   while (arrays_ != nullptr) {
-    Array* next = arrays_->next;
-    delete arrays_;
+    Blocks* next = arrays_->next;
+    std::free(arrays_);
     arrays_ = next;
   }
 }
 
+// Not by `new`: that of aligned types is not to be had inside the preloaded library.
 bool BlockPool::Grow(int count) {
   while (free_count_ < count) {
-    Array* array = new (std::nothrow) Array;
-    if (array == nullptr) return false;
+    void* memory = std::aligned_alloc(alignof(Blocks), sizeof(Blocks));
+    if (memory == nullptr) return false;
+    auto* array = new (memory) Blocks;
     array->next = arrays_;
     arrays_ = array;
-    made_ += Array::kCount;
-    for (int i = Array::kCount; i-- > 0;) Put(&array->blocks[i]);
+    made_ += kAtOnce;
+    for (int i = kAtOnce; i-- > 0;) Put(&array->blocks[i]);
   }
   return true;
-}
-
-Block* BlockPool::Take() {
-  Block* block = free_;
-  free_ = block->next;
-  --free_count_;
-  *block = Block();
-  return block;
 }
 
 }  // namespace tidemark::core

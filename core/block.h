@@ -10,11 +10,12 @@
 
 namespace tidemark::core {
 
-struct Block {
+struct alignas(64) Block {
   // kHeld: bytes that the allocator left to a plan (arena_held.cc); those that live there are not
   // among the blocks in address order.
   enum class State : uint8_t { kFree, kCached, kLive, kHeld };
 
+  // One line of the processor's cache: what each request and free touches.
   Bytes offset = 0;
   Bytes size = 0;
   State state = State::kFree;
@@ -29,13 +30,28 @@ struct Block {
   Bytes requested = 0;           // live: what the caller asked for
   Block* previous = nullptr;     // neighbours in address order
   Block* next = nullptr;
+
   Block* left = nullptr;  // links of the list it is in: a cache bin, a size bin, the unmapped ones
   Block* right = nullptr;
-  LaunchNumber last_use = 0;  // live
-  uint64_t tag = 0;           // live: the caller's own, and a second word of his
+  // Live: the caller's own, as `kind` is. He sets what he reads; a new block has what it had before.
+  LaunchNumber last_use = 0;
+  uint64_t tag = 0;
   uint64_t owner = 0;
-  uint64_t birth = 0;  // live: from Iteration::Birth()
+  uint64_t birth = 0;  // from Iteration::Birth()
   Bytes end() const { return offset + size; }
+
+  // Everything that is the arena's is as in a block just made, but for the links.
+  void Reset() {
+    offset = size = 0;
+    state = State::kFree;
+    small = mapped = charged = false;
+    slot = 0;
+    stream = kAnyStream;
+    number = 0;
+    fence = 0;
+    requested = 0;
+    previous = next = nullptr;
+  }
 };
 
 // Hands out blocks from arrays that are never given back before the pool dies.
@@ -50,7 +66,14 @@ class BlockPool {
   bool Reserve(int count) { return free_count_ >= count || Grow(count); }
   // Blocks that were ever made.
   size_t made() const { return made_; }
-  Block* Take();  // needs a Reserve that covers it
+  // Needs a Reserve that covers it.
+  Block* Take() {
+    Block* block = free_;
+    free_ = block->next;
+    --free_count_;
+    block->Reset();
+    return block;
+  }
   void Put(Block* block) {
     block->next = free_;
     free_ = block;
@@ -58,10 +81,11 @@ class BlockPool {
   }
 
  private:
-  struct Array;
+  static constexpr int kAtOnce = 255;
+  struct Blocks;
   bool Grow(int count);
 
-  Array* arrays_ = nullptr;
+  Blocks* arrays_ = nullptr;
   Block* free_ = nullptr;
   int free_count_ = 0;
   size_t made_ = 0;

@@ -10,7 +10,7 @@ namespace tidemark::core {
 bool ChunkTable::Init(ChunkIndex chunks) {
   slots_.reset(new (std::nothrow) Slot[chunks]);
   live_.reset(new (std::nothrow) uint16_t[chunks]());
-  inside_.reset(new (std::nothrow) uint64_t[(chunks + 63) / 64]());
+  inside_.reset(new (std::nothrow) uint64_t[chunks / 64 + 2]());
   if (slots_ == nullptr || live_ == nullptr || inside_ == nullptr) return false;
   size_ = chunks;
   count_[0] = chunks;
@@ -37,6 +37,7 @@ void ChunkTable::UnpinIdle(ChunkIndex first, ChunkIndex last) {
 }
 
 void ChunkTable::Pin(ChunkIndex chunk, PinReason reason) {
+  if (count_rest_ != nullptr) count_rest_(counter_);  // it ends with the chunk's last buffer
   Slot& slot = slots_[chunk];
   uint16_t& count = slot.pins[static_cast<int>(reason)];
   if (count == UINT16_MAX / kPinReasons) return;  // saturated: stays pinned, never wraps
@@ -103,7 +104,7 @@ bool ChunkTable::Validate() const {
     for (uint16_t reason : slot.pins) pins += reason;
     if (pins != slot.pins_total) return false;
     if (pins != 0) ++pinned;
-    if (slot.state == ChunkState::kUnmapped && (live(i) != 0 || pins != 0)) return false;
+    if (slot.state == ChunkState::kUnmapped && (counted(i) != 0 || pins != 0)) return false;
     if (slot.state != ChunkState::kUnmapped && i >= high_water_) return false;
   }
   return count[0] == count_[0] && count[1] == count_[1] && count[2] == count_[2] &&

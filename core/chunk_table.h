@@ -31,6 +31,17 @@ class ChunkTable {
 
   // Buffers that touch the chunk.
   uint32_t live(ChunkIndex chunk) const {
+    if (count_rest_ != nullptr) count_rest_(counter_);
+    return counted(chunk);
+  }
+  // For an owner who spares himself the counting until somebody asks: from now on live() calls
+  // `count_rest` first, which adds what was left out and calls this again with null.
+  void CountLater(void (*count_rest)(void* counter), void* counter) {
+    count_rest_ = count_rest;
+    counter_ = counter;
+  }
+  // As live(), without what is left out at present.
+  uint32_t counted(ChunkIndex chunk) const {
     return live_[chunk] + static_cast<uint32_t>(inside_[chunk / 64] >> chunk % 64 & 1);
   }
   void AddLive(ChunkIndex chunk) { ++live_[chunk]; }
@@ -38,17 +49,25 @@ class ChunkTable {
   bool DropLive(ChunkIndex chunk);
   // One buffer that touches [first, last], and has those between them to itself.
   void AddLive(ChunkIndex first, ChunkIndex last) {
+    const ChunkIndex more = first != last ? 1 : 0;
     ++live_[first];
-    if (first == last) return;
-    ++live_[last];
-    SetInside(first + 1, last, ~uint64_t{0});
+    live_[last] = static_cast<uint16_t>(live_[last] + more);
+    const Inside inside = InsideOf(first, last - first - more);
+    if (inside.many) return SetInside(first + 1, last, ~uint64_t{0});
+    inside_[inside.word] |= inside.low;
+    inside_[inside.word + 1] |= inside.high;
   }
   // The pins of chunks that lose their last buffer are dropped.
   void DropLive(ChunkIndex first, ChunkIndex last) {
+    const ChunkIndex more = first != last ? 1 : 0;
     --live_[first];
-    if (first != last) {
-      --live_[last];
+    live_[last] = static_cast<uint16_t>(live_[last] - more);
+    const Inside inside = InsideOf(first, last - first - more);
+    if (inside.many) {
       SetInside(first + 1, last, 0);
+    } else {
+      inside_[inside.word] &= ~inside.low;
+      inside_[inside.word + 1] &= ~inside.high;
     }
     if (pinned_ != 0) UnpinIdle(first, last);
   }
@@ -109,6 +128,19 @@ class ChunkTable {
     ChunkState state = ChunkState::kUnmapped;
   };
 
+  // The bits of the `count` chunks after `first`: without a branch on sizes, which no processor
+  // foresees, as long as they lie in two words.
+  struct Inside {
+    size_t word = 0;
+    uint64_t low = 0;   // of that word
+    uint64_t high = 0;  // of the next one
+    bool many = false;
+  };
+  static Inside InsideOf(ChunkIndex first, ChunkIndex count) {
+    const uint64_t ones = (~uint64_t{0} >> 1) >> (63 - count % 64);
+    const ChunkIndex shift = (first + 1) % 64;
+    return {(first + 1) / 64, ones << shift, (ones >> 1) >> (63 - shift), count >= 64};
+  }
   bool Better(ChunkIndex a, ChunkIndex b) const;
   // 64 chunks at a time: a buffer of a gigabyte costs hardly more than one of a megabyte.
   void SetInside(ChunkIndex from, ChunkIndex end, uint64_t bits) {
@@ -125,6 +157,8 @@ class ChunkTable {
   std::unique_ptr<Slot[]> slots_;
   std::unique_ptr<uint16_t[]> live_;    // that begin or end there: one for each 512 B at most
   std::unique_ptr<uint64_t[]> inside_;  // bits: the chunk lies inside one buffer
+  void (*count_rest_)(void* counter) = nullptr;
+  void* counter_ = nullptr;
   ChunkIndex size_ = 0;
   ChunkIndex count_[3] = {};
   ChunkIndex pinned_ = 0;

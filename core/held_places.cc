@@ -92,9 +92,11 @@ bool HeldPlaces::Work(uint32_t requests) {
       Slot& slot = slots_[next_];
       if (IsPacked((*plan_)[next_])) {
         slot.place = (*plan_)[next_].place;
+        slot.units = (*plan_)[next_].units;
+        slot.asks = (*plan_)[next_].stream;
         slot.low = BoundAt(slot.place);
       }
-    } else if (!Settle(next_, stage_ == Stage::kSecondRound)) {
+    } else if (!Settle(next_, stage_ == Stage::kSecondRound) || !FillUp()) {
       stage_ = Stage::kNone;
       return false;
     }
@@ -105,6 +107,13 @@ bool HeldPlaces::Work(uint32_t requests) {
                                             : Stage::kReady;
   }
   if (stage_ == Stage::kReady) slots_[plan_->size()].first = static_cast<uint32_t>(before_.size());
+  return true;
+}
+
+bool HeldPlaces::FillUp() {
+  while (before_.size() % kTogether != 0) {
+    if (!before_.Append(static_cast<uint16_t>(plan_->size()))) return false;
+  }
   return true;
 }
 
@@ -144,6 +153,15 @@ void HeldPlaces::Clear() {
   for (Slot& slot : slots_) slot.block = nullptr, slot.fence = 0;
   for (uint64_t& word : live_) word = 0;
   fence_ = 0;
+}
+
+void HeldPlaces::JoinFences(uint32_t request, FenceId passed, FenceId* fence,
+                            StreamId* stream) const {
+  for (uint32_t i = slots_[request].first; i < slots_[request + 1].first; ++i) {
+    const Slot& before = slots_[before_[i]];
+    if (before.fence > passed) Join(before.fence, before.stream, fence, stream);
+  }
+  if (fence_ > passed) Join(fence_, kAnyStream, fence, stream);
 }
 
 Bytes HeldPlaces::Waiting(FenceId passed) const {

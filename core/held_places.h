@@ -14,6 +14,7 @@
 #ifndef TIDEMARK_CORE_HELD_PLACES_H_
 #define TIDEMARK_CORE_HELD_PLACES_H_
 
+#include <algorithm>
 #include <bit>
 
 #include "core/array.h"
@@ -46,15 +47,18 @@ class HeldPlaces {
   // Whether the place of `request` is free. Adds the fence of its bytes to `*fence` and `*stream`,
   // as far as it is greater than `passed`.
   bool Offer(uint32_t request, FenceId passed, FenceId* fence, StreamId* stream) const {
-    const Slot& slot = slots_[request];
-    const uint32_t end = slots_[request + 1].first;
-    for (uint32_t i = slot.first; i < end; ++i) {
-      const Slot& before = slots_[before_[i]];
-      if (before.block != nullptr) return false;
-      if (before.fence > passed) Join(before.fence, before.stream, fence, stream);
-    }
-    if (fence_ > passed) Join(fence_, kAnyStream, fence, stream);
+    FenceId latest = 0;
+    if (IsTaken(request, &latest)) return false;
+    if (latest > passed) JoinFences(request, passed, fence, stream);
     return true;
+  }
+  // Whether a request for `units` on `stream` is the one of this place, which is free and need not
+  // wait for anything.
+  bool Fits(uint32_t request, uint64_t units, StreamId stream, FenceId passed) const {
+    const Slot& slot = slots_[request];
+    FenceId latest = 0;
+    return slot.units == units && slot.asks == stream && !IsTaken(request, &latest) &&
+           latest <= passed;
   }
   void Take(uint32_t request, Block* block) {
     Slot& slot = slots_[request];
@@ -63,9 +67,19 @@ class HeldPlaces {
     live_[slot.low / 64] |= uint64_t{1} << slot.low % 64;
     at_[slot.low] = static_cast<uint16_t>(request);
   }
+  // The block that begins at `offset` from the base, if it is the one whose free is expected next:
+  // the one that was freed after the last one in the period before.
+  Block* Expected(Bytes offset) const {
+    const Slot& slot = slots_[expected_];
+    return slot.block != nullptr && OffsetOf(expected_) == offset ? slot.block : nullptr;
+  }
   // The block is gone; others may use its bytes after `fence`, those of `stream` at once.
   void Give(const Block* block, FenceId fence, StreamId stream) {
-    Slot& slot = slots_[block->slot - 1];
+    const uint32_t request = block->slot - 1u;
+    Slot& slot = slots_[request];
+    slots_[freed_].follower = static_cast<uint16_t>(request);
+    freed_ = request;
+    expected_ = slot.follower;
     slot.block = nullptr;
     slot.fence = fence;
     slot.stream = stream;
@@ -82,15 +96,39 @@ class HeldPlaces {
  private:
   enum class Stage : uint8_t { kNone, kBounds, kFirstRound, kSecondRound, kReady };
   static constexpr uint16_t kNobody = UINT16_MAX;
+  // Predecessors come in so many, filled up with one that is never taken: most requests have no
+  // more, and a loop that ends at another count each time is one that no processor foresees.
+  static constexpr uint32_t kTogether = 4;
   struct Slot {
     Block* block = nullptr;  // while it is taken
     FenceId fence = 0;
-    StreamId stream = kAnyStream;
+    StreamId stream = kAnyStream;  // of the fence
+    uint32_t units = 0;            // of a request that has a place; else 0
+    StreamId asks = kAnyStream;    // its stream
     uint32_t place = Recurring::kNowhere;
-    uint32_t first = 0;  // its predecessors in before_ end where those of the next one begin
-    uint32_t low = 0;    // its place in bounds_
+    uint32_t first = 0;     // its predecessors in before_ end where those of the next one begin
+    uint32_t low = 0;       // its place in bounds_
+    uint16_t follower = 0;  // the request whose block was freed next
   };
 
+  // `*latest`: of the fences of its bytes.
+  bool IsTaken(uint32_t request, FenceId* latest) const {
+    const Slot* slot = &slots_[request];
+    const uint16_t* before = &before_[slot->first];
+    const uint16_t* end = &before_[slot[1].first];
+    FenceId fence = fence_;
+    uintptr_t taken = 0;
+    for (; before != end; before += kTogether) {
+      for (uint32_t j = 0; j < kTogether; ++j) {
+        const Slot& one = slots_[before[j]];
+        taken |= reinterpret_cast<uintptr_t>(one.block);
+        fence = std::max(fence, one.fence);
+      }
+    }
+    *latest = fence;
+    return taken != 0;
+  }
+  void JoinFences(uint32_t request, FenceId passed, FenceId* fence, StreamId* stream) const;
   static void Join(FenceId more, StreamId by, FenceId* fence, StreamId* stream) {
     *stream = *fence == 0 || *stream == by ? by : kAnyStream;
     if (more > *fence) *fence = more;
@@ -104,6 +142,7 @@ class HeldPlaces {
   // The last bound at or below `unit`, which is not below the first.
   uint32_t BoundAt(uint64_t unit) const;
   bool Settle(uint32_t request, bool note);
+  bool FillUp();
   bool Note(uint16_t tenant, bool note) {
     return !note || tenant == kNobody || before_.Append(tenant);
   }
@@ -123,6 +162,8 @@ class HeldPlaces {
   Array<uint64_t> changes_;  // by bound: the tenant is another one from there on
   Array<uint16_t> tenant_;   // by bound, where it changes: who had the units last
   Array<uint16_t> before_;   // predecessors
+  uint32_t freed_ = 0;       // the request whose block was freed last
+  uint32_t expected_ = 0;    // the one whose block may be the next
   FenceId fence_ = 0;        // of what was free when the places were taken over
 };
 

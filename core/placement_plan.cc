@@ -63,7 +63,6 @@ Bytes PlacementPlan::PlaceOf(uint32_t phase) {
 
 void PlacementPlan::Log(Bytes bytes, StreamId stream) {
   const uint64_t leaves = requests_ >= kContext ? SignOf(At(requests_ - kContext + 1)) : 0;
-  if (requests_ != 0 && At(requests_).moved != moved_) quiet_since_ = requests_;
   ++requests_;
   Entry& entry = log_[requests_ % kLog];
   entry = {number(), UnitsOf(bytes), stream, 0, moved_};

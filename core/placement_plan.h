@@ -50,19 +50,24 @@ class PlacementPlan {
   // plan is given up; nothing else has changed, and Next is to be called.
   bool Step(Bytes bytes, StreamId stream) {
     if (!IsDue(bytes, stream)) return false;
-    const Recurring& planned = plan_[phase_];
     if (phase_ == cut_) {
       BeginPeriod();
       if (state_ != State::kFollowing) return false;
     }
-    if (At(requests_).moved != moved_) quiet_since_ = requests_;
+    StepWithin();
+    return true;
+  }
+  // The same for a request that is known to be due, where it does not begin a period.
+  bool within() const { return phase_ != cut_; }
+  uint32_t next_phase() const { return phase_; }
+  void StepWithin() {
+    const Recurring& planned = plan_[phase_];
     ++requests_;
     // Whose turn it is depends on who is alive; the others end as planned.
     const uint32_t life = planned.life <= plan_.size() ? planned.life : 0;
-    log_[requests_ % kLog] = {number(), planned.units, stream, life, moved_};
+    log_[requests_ % kLog] = {number(), planned.units, planned.stream, life, moved_};
     asked_ = phase_;
     if (++phase_ == plan_.size()) phase_ = 0;
-    return true;
   }
   // Where the request of this phase lies from the base, or kNowhere. To be asked once.
   Bytes PlaceOf(uint32_t phase);
@@ -86,7 +91,10 @@ class PlacementPlan {
   // The block of a request is free again, or the request was refused.
   void Freed(RequestNumber number);
   // Chunks were moved for the request in hand.
-  void NoteMoved(ChunkIndex chunks) { moved_ += chunks; }
+  void NoteMoved(ChunkIndex chunks) {
+    moved_ += chunks;
+    if (chunks != 0) quiet_since_ = requests_;
+  }
 
   // The owner is asked how many bytes the plan may take, see Pack().
   bool asks() const { return state_ == State::kAsking; }

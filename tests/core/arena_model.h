@@ -108,6 +108,20 @@ class ArenaModel {
           "a part is no more than the whole");
   }
 
+  // What the table says of each chunk, whether or not the arena has counted until now.
+  void WalkChunks() {
+    std::vector<uint32_t> touched(slots_);
+    for (const auto& [offset, live] : live_) {
+      const ChunkIndex last = LastChunkOf(offset, live.end - offset);
+      for (ChunkIndex i = ChunkOf(offset); i <= last; ++i) ++touched[i];
+    }
+    // More is possible: what is cached counts as live.
+    for (ChunkIndex i = 0; i < slots_; ++i) {
+      Claim(arena_.table().live(i) >= touched[i], "a chunk counts the buffers that touch it");
+    }
+    Claim(arena_.Validate(), "the arena's own walk passes after counting");
+  }
+
   // Frees everything, gives every chunk back: nothing may be left.
   void Finish() {
     backend_.FailCall(~uint64_t{0});
@@ -162,9 +176,11 @@ class ArenaModel {
   // What others may do at any time while a period goes on.
   void Disturb() {
     const auto argument = static_cast<uint32_t>(disturb_());
-    switch (argument / 64 % 10) {
+    switch (argument / 64 % 11) {
       case 0:
         return Walk();
+      case 7:
+        return WalkChunks();
       case 1:
         return (void)arena_.Release(argument % 8);
       case 2:

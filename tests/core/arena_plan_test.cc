@@ -118,6 +118,20 @@ TEST_P(RecurringJob, GetsItsPlacesWithoutASearchOnceItsPlanWasFollowed) {
   EXPECT_GE(job.model.held(), held + 3 * kRequests) << "every request of three periods";
 }
 
+TEST_P(RecurringJob, LeavesItsHeldPlacesAtAnyRequest) {
+  Job job(GetParam(), 4096);
+  job.model.states = GetParam() % 3 * 10;
+  job.Periods(13);
+  if (job.model.counters().planned == 0) GTEST_SKIP() << "these sizes need no plan";
+  for (uint32_t odd = GetParam() % 9; odd < kRequests; odd += 9) {
+    job.Period(odd);
+    job.Periods(2);  // until they are held again
+    if (odd % 2 == 0) job.model.WalkChunks();
+  }
+  job.model.Finish();
+  EXPECT_EQ(job.model.broken(), "");
+}
+
 // TIDEMARK_ARENA_PERIODS: how many, for longer runs.
 TEST_P(RecurringJob, KeepsItsPromisesWhateverHappensWhilePlacesAreHeld) {
   const char* text = std::getenv("TIDEMARK_ARENA_PERIODS");
