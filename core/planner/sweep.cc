@@ -39,7 +39,7 @@ Sweep::Result Sweep::Boundary(uint32_t now) {
   for (uint32_t k = born_first_[i]; k < born_first_[i + 1]; ++k) {
     const BufferIndex b = born_list_[k];
     born += timeline_->buffer(b).bytes;
-    next_use_[b] = timeline_->first_use(b);
+    state_[b].next_use = timeline_->first_use(b);
   }
   const Result result = MakeRoom(now, born + MissingAt(i));
   if (result != Result::kDone) return result;
@@ -69,6 +69,7 @@ Bytes Sweep::MissingAt(OpIndex i) const {
   Bytes missing = 0;
   for (uint32_t k = timeline_->first_user(i); k < timeline_->first_user(i + 1); ++k) {
     const BufferIndex b = timeline_->user(k);
+    if (state_[b].absent == 0) continue;
     for (uint32_t p = first_piece_[b]; p < first_piece_[b + 1]; ++p) {
       if (pieces_[p].where == Where::kHost) missing += pieces_[p].bytes;
     }
@@ -80,6 +81,7 @@ uint32_t Sweep::LastReturning(OpIndex i) const {
   uint32_t last = kNone;
   for (uint32_t k = timeline_->first_user(i); k < timeline_->first_user(i + 1); ++k) {
     const BufferIndex b = timeline_->user(k);
+    if (state_[b].absent == 0) continue;
     for (uint32_t p = first_piece_[b]; p < first_piece_[b + 1]; ++p) {
       if (pieces_[p].where != Where::kReturning) continue;
       last = last == kNone ? pieces_[p].back : std::max(last, pieces_[p].back);
@@ -99,6 +101,7 @@ Sweep::Result Sweep::MakeRoom(uint32_t now, Bytes needed) {
 void Sweep::DropCopy(Piece* piece) {
   if (piece->copy == kNone) return;
   piece->copy = kNone;
+  --state_[piece->buffer].copies;
   host_used_ -= piece->bytes;
 }
 
@@ -111,39 +114,46 @@ void Sweep::RunOp(uint32_t now) {
   for (uint32_t k = freed_first_[i]; k < freed_first_[i + 1]; ++k) {
     const BufferIndex b = freed_list_[k];
     used_ -= timeline_->buffer(b).bytes;
-    next_at_[b] = kNone;
+    state_[b].next_at = kNone;
+    if (state_[b].copies == 0) continue;
     for (uint32_t p = first_piece_[b]; p < first_piece_[b + 1]; ++p) DropCopy(&pieces_[p]);
   }
 }
 
 void Sweep::AfterUse(uint32_t now, BufferIndex b) {
-  const uint32_t u = next_use_[b];
+  State& state = state_[b];
+  const uint32_t u = state.next_use;
   const Use& use = timeline_->use(u);
-  base_[b] = now - use.op;
-  next_at_[b] = use.next == kNone ? kNone : base_[b] + use.next;
-  rank_[b] = next_at_[b] == kNone ? kNone : Shifted(next_at_[b], u);
-  next_use_[b] = u + 1;
+  const Aim aim = aims_[u];
+  state.base = now - use.op;
+  state.next_at = use.next == kNone ? kNone : state.base + use.next;
+  state.rank = state.next_at == kNone ? kNone : Shifted(state.next_at, u);
+  state.next_use = u + 1;
   if (timeline_->buffer(b).persistent && u + 1 == timeline_->first_use(b + 1)) {
-    next_use_[b] = timeline_->first_use(b);
+    state.next_use = timeline_->first_use(b);
   }
-  dirty_key_[b] = aim_[u] == 0 ? kNone : now + aim_[u];
-  dirty_rank_[b] = dirty_key_[b] == kNone ? kNone : Shifted(dirty_key_[b], u);
-  spare_key_[b] = spare_aim_[u] == 0 ? kNone : now + spare_aim_[u];
+  state.dirty_key = aim.must == 0 ? kNone : now + aim.must;
+  state.dirty_rank = state.dirty_key == kNone ? kNone : Shifted(state.dirty_key, u);
+  state.spare_key = aim.could == 0 ? kNone : now + aim.could;
   const bool keeps =
-      options_.keeps_copies && (aim_[u] != 0 || (options_.spares > 0 && spare_aim_[u] != 0));
-  work_ += kWorkToUse + first_piece_[b + 1] - first_piece_[b];
+      options_.keeps_copies && (aim.must != 0 || (options_.spares > 0 && aim.could != 0));
+  const bool is_plain = state.absent == 0 && state.copies == 0 && state.dirty_key == kNone &&
+                        state.spare_key == kNone;
+  work_ += kWorkToUse + (is_plain ? 0 : first_piece_[b + 1] - first_piece_[b]);
+  if (is_plain) return;
+  state.absent = 0;
   for (uint32_t p = first_piece_[b]; p < first_piece_[b + 1]; ++p) {
     Piece& piece = pieces_[p];
     piece.where = Where::kDevice;
     if (use.write || !keeps) DropCopy(&piece);
-    if (next_at_[b] == kNone) continue;
+    if (state.next_at == kNone) continue;
     bool pushed = true;
     if (piece.copy != kNone) {
-      pushed = PushHeap<FarthestOnTop>(&evictable_, Entry{Ranked(rank_[b], piece), p});
-    } else if (dirty_key_[b] != kNone) {
-      pushed = PushHeap<FarthestOnTop>(&dirty_, Entry{Ranked(dirty_rank_[b], piece), p});
-    } else if (spare_key_[b] != kNone) {
-      pushed = PushHeap<FarthestOnTop>(&spare_, Entry{spare_key_[b], p});
+      pushed = AddCopied(p);
+    } else if (state.dirty_key != kNone) {
+      pushed = PushHeap<FarthestOnTop>(&dirty_, Entry{Ranked(state.dirty_rank, piece), p});
+    } else if (state.spare_key != kNone) {
+      pushed = PushHeap<FarthestOnTop>(&spare_, Entry{state.spare_key, p});
     }
     if (!pushed) out_of_memory_ = true;
   }

@@ -69,6 +69,21 @@ class Sweep {
     uint32_t back;    // number of its copy in, while returning
     uint32_t record;  // of records_, while away or returning
   };
+  struct State {          // of a buffer; operations are counted on through the iterations
+    uint32_t next_use;    // of the timeline
+    uint32_t next_at;     // its operation; kNone: none
+    uint32_t base;        // first operation of the iteration of its last use
+    uint32_t rank;        // next_at, shifted; what leaves first ranks highest
+    uint32_t dirty_key;   // when what is to be copied out is used
+    uint32_t dirty_rank;  // the same, shifted
+    uint32_t spare_key;   // the same as dirty_key for spare copies
+    uint32_t absent;      // pieces on the host or returning
+    uint32_t copies;      // pieces with a copy, put or done
+  };
+  struct Aim {       // operations from a use to the last window, before the content changes, ...
+    uint32_t must;   // ... that must leave; 0: none
+    uint32_t could;  // ... that could leave and help
+  };
   struct Entry {  // of a heap; stale when the key no longer is that of the piece's buffer
     uint32_t key;
     uint32_t piece;
@@ -104,6 +119,8 @@ class Sweep {
     uint32_t staying = kNone;
   };
   [[nodiscard]] bool FindCopied(uint32_t now, Victims* found);
+  [[nodiscard]] bool NoteCopied();
+  [[nodiscard]] bool AddCopied(uint32_t p);
   template <typename Counts>
   [[nodiscard]] bool CopyOutNow(uint32_t now, Array<Entry>* heap, Counts counts, uint32_t* victim);
   [[nodiscard]] bool CopyDirtyNow(uint32_t now, uint32_t* victim);
@@ -157,20 +174,14 @@ class Sweep {
   Array<Piece> pieces_;
   Array<uint32_t> first_piece_;  // per buffer
   Array<uint32_t> born_first_, born_list_, freed_first_, freed_list_;
-  // Per use: operations to the last window, before the content changes, that must leave; 0: none.
-  Array<uint32_t> aim_;
-  Array<uint32_t> spare_aim_;   // the same for windows that could leave and help
-  Array<uint32_t> next_use_;    // per buffer: of the timeline
-  Array<uint32_t> next_at_;     // per buffer: its operation, counted on; kNone: none
-  Array<uint32_t> base_;        // per buffer: first operation of the iteration of its last use
-  Array<uint32_t> rank_;        // per buffer: next_at_, shifted; what leaves first ranks highest
-  Array<uint32_t> dirty_key_;   // per buffer: when what is to be copied out is used
-  Array<uint32_t> dirty_rank_;  // per buffer: the same, shifted
-  Array<Entry> evictable_;      // on the device with a copy put or done, farthest next use on top
-  Array<Entry> dirty_;          // on the device without, farthest aim on top
-  Array<uint32_t> spare_key_;   // per buffer: the same of spare copies
-  Array<Entry> spare_;          // on the device without, not in dirty_, farthest aim on top
-  Array<Entry> missing_;        // on the host, soonest next use on top
+  Array<State> state_;      // per buffer
+  Array<Aim> aims_;         // per use
+  Array<Entry> evictable_;  // on the device with a copy that is done, farthest next use on top
+  Array<Entry> copied_;     // per copy out: what it makes evictable when it is done, ...
+  uint32_t noted_ = 0;      // ... from this one on; those before it were seen to be done
+  Array<Entry> dirty_;      // on the device without, farthest aim on top
+  Array<Entry> spare_;      // on the device without, not in dirty_, farthest aim on top
+  Array<Entry> missing_;    // on the host, soonest next use on top
   Array<Entry> aside_;
   Array<Bytes> leaving_;        // bytes copied out ahead by operation of the use they are for
   Array<Bytes> missing_until_;  // bytes on the host by operation of their next use; a Fenwick tree

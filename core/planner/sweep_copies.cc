@@ -16,8 +16,8 @@ constexpr uint64_t kWorkToLeave = 16;
 bool Sweep::IsEvictable(const Entry& entry, uint32_t now) const {
   const Piece& piece = pieces_[entry.piece];
   return piece.where == Where::kDevice && piece.copy != kNone &&
-         Ranked(rank_[piece.buffer], piece) == entry.key && next_at_[piece.buffer] != kNone &&
-         next_at_[piece.buffer] > now;
+         Ranked(state_[piece.buffer].rank, piece) == entry.key &&
+         state_[piece.buffer].next_at != kNone && state_[piece.buffer].next_at > now;
 }
 
 // First what is copied out already and must leave anyway; then what could have stayed, if it is
@@ -39,41 +39,58 @@ Sweep::Result Sweep::EvictOne(uint32_t now) {
 }
 
 // Among the pieces with a copy: the farthest used one whose copy is done, if it is beyond the
-// horizon, with those on the way before it; else the farthest within.
+// horizon, else of those on the way before it the one that is done soonest.
 bool Sweep::FindCopied(uint32_t now, Victims* found) {
-  aside_.Clear();
-  while (!evictable_.empty() && found->done == kNone) {
-    const Entry top = evictable_[0];
-    if (IsEvictable(top, now)) {
-      const Piece& piece = pieces_[top.piece];
-      const bool is_done = IsCopyDone(piece);
-      if (is_done && horizon_->Holds(top.key, now)) {
-        found->staying = top.piece;
-        break;
-      }
-      if (is_done) {
-        found->done = top.piece;
-      } else if (!aside_.Append(top)) {
-        return false;
-      } else if (found->pending == kNone || piece.copy < pieces_[found->pending].copy) {
-        found->pending = top.piece;
-      }
-    }
+  if (!NoteCopied()) return false;
+  while (!evictable_.empty() && !IsEvictable(evictable_[0], now)) {
     PopHeap<FarthestOnTop>(&evictable_);
   }
-  return PutBack(&evictable_);
+  const bool is_any = !evictable_.empty();
+  const Entry top = is_any ? evictable_[0] : Entry{0, kNone};
+  if (is_any && !horizon_->Holds(top.key, now)) {
+    found->done = top.piece;
+    PopHeap<FarthestOnTop>(&evictable_);
+    return true;
+  }
+  found->staying = top.piece;
+  for (uint32_t copy = known_done_; copy < copied_.size() && found->pending == kNone; ++copy) {
+    const Entry& entry = copied_[copy];
+    const bool counts = pieces_[entry.piece].copy == copy && IsEvictable(entry, now);
+    if (counts && (!is_any || FarthestOnTop()(top, entry))) found->pending = entry.piece;
+  }
+  return true;
+}
+
+// What has been copied out since the last time goes where it is found by its next use.
+bool Sweep::NoteCopied() {
+  for (; known_done_ < copied_.size() && links_.IsDone(kOut, known_done_); ++known_done_) {
+    const Entry& entry = copied_[known_done_];
+    if (pieces_[entry.piece].copy != known_done_) continue;
+    if (!PushHeap<FarthestOnTop>(&evictable_, entry)) return false;
+  }
+  return true;
+}
+
+bool Sweep::AddCopied(uint32_t p) {
+  const Piece& piece = pieces_[p];
+  const Entry entry{Ranked(state_[piece.buffer].rank, piece), p};
+  if (piece.copy == kOldCopy || piece.copy < known_done_) {
+    return PushHeap<FarthestOnTop>(&evictable_, entry);
+  }
+  copied_[piece.copy] = entry;
+  return true;
 }
 
 bool Sweep::IsDirty(const Entry& entry) const {
   const Piece& piece = pieces_[entry.piece];
   return piece.where == Where::kDevice && piece.copy == kNone &&
-         Ranked(dirty_rank_[piece.buffer], piece) == entry.key;
+         Ranked(state_[piece.buffer].dirty_rank, piece) == entry.key;
 }
 
 bool Sweep::IsSpare(const Entry& entry, uint32_t now) const {
   const Piece& piece = pieces_[entry.piece];
   return piece.where == Where::kDevice && piece.copy == kNone &&
-         spare_key_[piece.buffer] == entry.key && entry.key > now;
+         state_[piece.buffer].spare_key == entry.key && entry.key > now;
 }
 
 // The top piece of `heap` that counts and is idle now; its copy is put. kNone: there is none.
@@ -85,7 +102,7 @@ bool Sweep::CopyOutNow(uint32_t now, Array<Entry>* heap, Counts counts, uint32_t
     PopHeap<FarthestOnTop>(heap);
     if (!counts(top)) continue;
     const Piece& piece = pieces_[top.piece];
-    if (next_at_[piece.buffer] == now || host_used_ + piece.bytes > machine_->host_budget) {
+    if (state_[piece.buffer].next_at == now || host_used_ + piece.bytes > machine_->host_budget) {
       if (!aside_.Append(top)) return false;
       continue;
     }
@@ -116,22 +133,16 @@ bool Sweep::PutBack(Array<Entry>* heap) {
 }
 
 uint32_t Sweep::TakeEvictable(uint32_t now, uint32_t use) {
-  uint32_t taken = kNone;
-  aside_.Clear();
-  while (!evictable_.empty() && taken == kNone) {
+  if (!NoteCopied()) out_of_memory_ = true;
+  while (!evictable_.empty()) {
     const Entry top = evictable_[0];
-    if (IsEvictable(top, now)) {
-      if (top.key <= use || next_at_[pieces_[top.piece].buffer] <= use) break;
-      if (IsCopyDone(pieces_[top.piece])) {
-        taken = top.piece;
-      } else if (!aside_.Append(top)) {
-        out_of_memory_ = true;
-      }
-    }
+    const bool counts = IsEvictable(top, now);
+    if (counts && (top.key <= use || state_[pieces_[top.piece].buffer].next_at <= use))
+      return kNone;
     PopHeap<FarthestOnTop>(&evictable_);
+    if (counts) return top.piece;
   }
-  if (!PutBack(&evictable_)) out_of_memory_ = true;
-  return taken;
+  return kNone;
 }
 
 bool Sweep::PutOut(uint32_t p, uint32_t now) {
@@ -139,8 +150,9 @@ bool Sweep::PutOut(uint32_t p, uint32_t now) {
   piece.copy = links_.Put(kOut, piece.bytes);
   piece.issued = now;
   host_used_ += piece.bytes;
+  ++state_[piece.buffer].copies;
   if (piece.copy == Links::kNoMemoryLeft) return false;
-  return PushHeap<FarthestOnTop>(&evictable_, Entry{Ranked(rank_[piece.buffer], piece), p});
+  return copied_.Append({0, p}) && AddCopied(p);
 }
 
 bool Sweep::PutIn(uint32_t p, uint32_t now) {
@@ -158,22 +170,25 @@ bool Sweep::Evict(uint32_t p, uint32_t now) {
   Piece& piece = pieces_[p];
   const BufferIndex b = piece.buffer;
   const uint32_t first = timeline_->first_use(b);
-  const uint32_t use = (next_use_[b] == first ? timeline_->first_use(b + 1) : next_use_[b]) - 1;
+  const uint32_t use =
+      (state_[b].next_use == first ? timeline_->first_use(b + 1) : state_[b].next_use) - 1;
   piece.record = static_cast<uint32_t>(records_.size());
   piece.where = Where::kHost;
+  ++state_[b].absent;
   CountMissing(p, true);
   work_ += kWorkToLeave;
   used_ -= piece.bytes;
   const bool is_old = piece.copy == kOldCopy;
   const int64_t issue = is_old ? int64_t{now} : int64_t{piece.issued};
-  const Record record{p, use, now, kNone, base_[b], issue, is_old ? now : piece.copy, 0};
-  return records_.Append(record) && PushHeap<SoonestOnTop>(&missing_, Entry{next_at_[b], p});
+  const Record record{p, use, now, kNone, state_[b].base, issue, is_old ? now : piece.copy, 0};
+  return records_.Append(record) && PushHeap<SoonestOnTop>(&missing_, Entry{state_[b].next_at, p});
 }
 
 bool Sweep::FetchMissing(uint32_t now) {
   const uint32_t i = now % n_;
   for (uint32_t k = timeline_->first_user(i); k < timeline_->first_user(i + 1); ++k) {
     const BufferIndex b = timeline_->user(k);
+    if (state_[b].absent == 0) continue;
     for (uint32_t p = first_piece_[b]; p < first_piece_[b + 1]; ++p) {
       if (pieces_[p].where == Where::kHost && !PutIn(p, now)) return false;
     }
@@ -185,7 +200,7 @@ uint32_t Sweep::TopMissing() {
   while (!missing_.empty()) {
     const Entry top = missing_[0];
     const Piece& piece = pieces_[top.piece];
-    if (piece.where == Where::kHost && next_at_[piece.buffer] == top.key) return top.piece;
+    if (piece.where == Where::kHost && state_[piece.buffer].next_at == top.key) return top.piece;
     PopHeap<SoonestOnTop>(&missing_);
   }
   return kNone;
@@ -195,7 +210,7 @@ bool Sweep::Prefetch(uint32_t now, double horizon) {
   while (links_.TimeToDrain(kIn) < horizon && !out_of_memory_) {
     const uint32_t p = TopMissing();
     if (p == kNone) return true;
-    const uint32_t use = next_at_[pieces_[p].buffer];
+    const uint32_t use = state_[pieces_[p].buffer].next_at;
     const uint32_t record = pieces_[p].record;
     const bool left_just_now = record != kNone && records_[record].release == now;
     const Bytes stays_away = MissingUntil(use, now) - pieces_[p].bytes;
@@ -215,15 +230,15 @@ bool Sweep::CopyOutAhead(uint32_t now, double horizon) {
   while (!dirty_.empty() && links_.TimeToDrain(kOut) < horizon) {
     const Entry top = dirty_[0];
     const Piece& piece = pieces_[top.piece];
-    const bool is_stale =
-        piece.stays || !IsDirty(top) || dirty_key_[piece.buffer] <= now ||
-        horizon_->Excess(dirty_key_[piece.buffer], now) <= leaving_[dirty_key_[piece.buffer] % n_];
+    const bool is_stale = piece.stays || !IsDirty(top) || state_[piece.buffer].dirty_key <= now ||
+                          horizon_->Excess(state_[piece.buffer].dirty_key, now) <=
+                              leaving_[state_[piece.buffer].dirty_key % n_];
     if (!is_stale && host_used_ + piece.bytes > machine_->host_budget) return true;
     PopHeap<FarthestOnTop>(&dirty_);
-    if (!is_stale) leaving_[dirty_key_[piece.buffer] % n_] += piece.bytes;
+    if (!is_stale) leaving_[state_[piece.buffer].dirty_key % n_] += piece.bytes;
     if (!is_stale && !PutOut(top.piece, now)) return false;
     if (is_stale && IsDirty(top) &&
-        !PushHeap<FarthestOnTop>(&spare_, Entry{spare_key_[piece.buffer], top.piece})) {
+        !PushHeap<FarthestOnTop>(&spare_, Entry{state_[piece.buffer].spare_key, top.piece})) {
       return false;
     }
   }
@@ -247,7 +262,7 @@ bool Sweep::CopySpares(uint32_t now, double horizon) {
 // Counted by the operation of the next use, which lies within one iteration from now.
 void Sweep::CountMissing(uint32_t p, bool is_more) {
   const Piece& piece = pieces_[p];
-  for (uint32_t i = next_at_[piece.buffer] % n_ + 1; i <= n_; i += i & (~i + 1)) {
+  for (uint32_t i = state_[piece.buffer].next_at % n_ + 1; i <= n_; i += i & (~i + 1)) {
     missing_until_[i] += is_more ? piece.bytes : ~piece.bytes + 1;
   }
 }
@@ -266,7 +281,7 @@ Bytes Sweep::MissingUntil(uint32_t use, uint32_t now) const {
 bool Sweep::ReturnsInTime(uint32_t p, uint32_t now) const {
   if (options_.spares <= 0) return false;
   const Piece& piece = pieces_[p];
-  const uint32_t use = next_at_[piece.buffer];
+  const uint32_t use = state_[piece.buffer].next_at;
   double time = time_until_[use % n_] - time_until_[now % n_];
   if (use % n_ <= now % n_) time += time_until_[n_];
   const double bytes =

@@ -20,6 +20,8 @@ bool Sweep::Prepare() {
   used_ = host_used_ = kNoBytes;
   out_of_memory_ = false;
   evictable_.Clear();
+  copied_.Clear();
+  known_done_ = 0;
   dirty_.Clear();
   spare_.Clear();
   missing_.Clear();
@@ -27,12 +29,9 @@ bool Sweep::Prepare() {
   returns_.Clear();
   noted_ = 0;
   is_host_short_ = machine_->host_budget != kNoLimit;
-  const size_t buffers = timeline_->buffers();
-  return CutPieces() && GroupByOp() && aim_.Resize(timeline_->uses()) &&
-         spare_aim_.Resize(timeline_->uses()) && next_use_.Resize(buffers) &&
-         next_at_.Resize(buffers) && base_.Resize(buffers) && dirty_key_.Resize(buffers) &&
-         rank_.Resize(buffers) && dirty_rank_.Resize(buffers) && spare_key_.Resize(buffers) &&
-         ExpectTimes() && (AimUses(), StartState());
+  state_.Clear();
+  return CutPieces() && GroupByOp() && aims_.Resize(timeline_->uses()) &&
+         state_.Resize(timeline_->buffers(), State{}) && ExpectTimes() && (AimUses(), StartState());
 }
 
 bool Sweep::ExpectTimes() {
@@ -106,22 +105,23 @@ void Sweep::AimUses() {
   }
   for (BufferIndex b = 0; b < timeline_->buffers(); ++b) {
     const uint32_t first = timeline_->first_use(b), end = timeline_->first_use(b + 1);
-    for (uint32_t u = first; u < end; ++u) aim_[u] = spare_aim_[u] = 0;
+    for (uint32_t u = first; u < end; ++u) aims_[u].must = aims_[u].could = 0;
     if (!timeline_->CanMove(b)) continue;
     for (uint32_t k = 2 * (end - first); k-- > 0;) {
       const uint32_t u = first + k % (end - first);
       const Use& use = timeline_->use(u);
       if (use.next == kNone) continue;
       const uint32_t after = u + 1 == end ? first : u + 1, length = use.next - use.op;
-      aim_[u] = timeline_->IsOpen(use) && !horizon_->Holds(use.next, use.op + 1) ? length : 0;
+      aims_[u].must = timeline_->IsOpen(use) && !horizon_->Holds(use.next, use.op + 1) ? length : 0;
       const bool helps = timeline_->IsOpen(use) && tight_[use.next] > tight_[use.op + 1];
-      spare_aim_[u] = helps ? length : 0;
-      if (!timeline_->use(after).write && spare_aim_[after] != 0 &&
-          spare_aim_[after] + length <= n_) {
-        spare_aim_[u] = length + spare_aim_[after];
+      aims_[u].could = helps ? length : 0;
+      if (!timeline_->use(after).write && aims_[after].could != 0 &&
+          aims_[after].could + length <= n_) {
+        aims_[u].could = length + aims_[after].could;
       }
-      if (!timeline_->use(after).write && aim_[after] != 0 && aim_[after] + length <= n_) {
-        aim_[u] = length + aim_[after];
+      if (!timeline_->use(after).write && aims_[after].must != 0 &&
+          aims_[after].must + length <= n_) {
+        aims_[u].must = length + aims_[after].must;
       }
     }
   }
@@ -133,15 +133,16 @@ bool Sweep::StartState() {
   for (BufferIndex b = 0; b < timeline_->buffers(); ++b) {
     const bool is_idle =
         !timeline_->buffer(b).persistent || timeline_->first_use(b) == timeline_->first_use(b + 1);
-    next_use_[b] = timeline_->first_use(b);
-    next_at_[b] = is_idle ? kNone : timeline_->use(next_use_[b]).op;
-    base_[b] = 0;
-    dirty_key_[b] = dirty_rank_[b] = spare_key_[b] = kNone;
-    rank_[b] = next_at_[b];
+    State& state = state_[b];
+    state.next_use = timeline_->first_use(b);
+    state.next_at = is_idle ? kNone : timeline_->use(state.next_use).op;
+    state.base = 0;
+    state.dirty_key = state.dirty_rank = state.spare_key = kNone;
+    state.rank = state.next_at;
     if (timeline_->buffer(b).persistent) used_ += timeline_->buffer(b).bytes;
     if (is_idle) continue;
     for (uint32_t p = first_piece_[b]; p < first_piece_[b + 1]; ++p) {
-      if (!aside_.Append({next_at_[b], p})) return false;
+      if (!aside_.Append({state.next_at, p})) return false;
     }
   }
   std::sort(aside_.begin(), aside_.end(), [](const Entry& a, const Entry& b) {
@@ -157,6 +158,8 @@ bool Sweep::StartState() {
     }
     piece.where = Where::kHost;
     piece.copy = kOldCopy;
+    ++state_[piece.buffer].copies;
+    ++state_[piece.buffer].absent;
     piece.record = kNone;
     used_ -= piece.bytes;
     host_used_ += piece.bytes;
@@ -167,10 +170,10 @@ bool Sweep::StartState() {
     const Piece& piece = pieces_[entry.piece];
     if (piece.where == Where::kHost) continue;
     const uint32_t last = timeline_->first_use(piece.buffer + 1) - 1;
-    if (aim_[last] == 0) continue;
-    dirty_key_[piece.buffer] = timeline_->use(last).op + aim_[last] - n_;
-    dirty_rank_[piece.buffer] = dirty_key_[piece.buffer];
-    if (!dirty_.Append({Ranked(dirty_key_[piece.buffer], piece), entry.piece})) return false;
+    if (aims_[last].must == 0) continue;
+    state_[piece.buffer].dirty_key = timeline_->use(last).op + aims_[last].must - n_;
+    state_[piece.buffer].dirty_rank = state_[piece.buffer].dirty_key;
+    if (!dirty_.Append({Ranked(state_[piece.buffer].dirty_key, piece), entry.piece})) return false;
   }
   aside_.Clear();
   std::make_heap(missing_.begin(), missing_.end(),

@@ -140,12 +140,14 @@ void Timeline::LinkUses(BufferIndex b) {
 }
 
 uint32_t Timeline::WindowOf(BufferIndex b, OpIndex release) const {
-  for (uint32_t u = first_use(b); u < first_use(b + 1); ++u) {
-    const Use& it = use(u);
-    const uint32_t at = release > it.op ? release : release + ops();
-    if (it.next != kNone && at < it.next) return u;
-  }
-  return kNone;
+  const Use *first = &uses_[first_use(b)], *end = &uses_[first_use(b + 1)];
+  if (first == end) return kNone;
+  const Use* after =
+      std::lower_bound(first, end, release, [](const Use& use, OpIndex op) { return use.op < op; });
+  const bool wraps = after == first;
+  const Use& it = wraps ? *(end - 1) : *(after - 1);
+  const uint32_t at = wraps ? release + ops() : release;
+  return it.next != kNone && at < it.next ? static_cast<uint32_t>(&it - uses_.begin()) : kNone;
 }
 
 void Timeline::CountAlive() {

@@ -53,10 +53,12 @@ class Writer {
 
   bool Run(Style style) {
     plan_->moves.Clear();
-    keys_.Clear();
-    if (!plan_->moves.Reserve(aways_.size()) || !keys_.Resize(aways_.size())) return false;
+    places_.Clear();
+    if (!plan_->moves.Reserve(aways_.size()) || !places_.Reserve(aways_.size())) return false;
     for (size_t first = 0, end = 0; first < aways_.size(); first = end) {
       end = PartEnd(aways_, first);
+      const bool is_first = first == 0 || aways_[first - 1].buffer != aways_[first].buffer;
+      if (is_first && !NoteReturns(first)) return false;
       for (size_t k = first; k < end; ++k) {
         if (!plan_->moves.Append(WriteMove(first, end, k, style))) return false;
       }
@@ -68,10 +70,17 @@ class Writer {
   }
 
  private:
-  struct Key {
-    int64_t out_slot;
-    uint32_t out_order;
+  struct Place {  // of a move that copies out, in the queue
+    int64_t slot;
+    uint32_t order;
+    MoveIndex move;
   };
+  struct Return {  // of a move: when it is put into the queue, and how long after it is due
+    OpIndex reserve;
+    uint32_t wait;
+    MoveIndex move;
+  };
+  static constexpr int64_t kNeverAway = 0, kAway = 1;  // until NoteReturns is done
 
   // When the content that leaves was written, counted like the window; before the part last
   // returned at the latest.
@@ -86,22 +95,26 @@ class Writer {
     return int64_t{use.op} - use.since_write < returned;
   }
 
-  // The last return of any part of the buffer before window k, counted like the window.
-  int64_t LastReturn(size_t k) const {
-    const Away& a = aways_[k];
-    int64_t last = INT64_MIN;
-    const auto note = [&](const Away& other) {
-      if (other.buffer != a.buffer) return false;
-      const int64_t next = timeline_.use(other.use).next;
-      const int64_t op = timeline_.use(a.use).op;
-      const int64_t returned = next <= op ? next : next - n_;
-      if (returned <= op) last = std::max(last, returned);
-      return true;
-    };
-    for (size_t i = k; i < aways_.size() && note(aways_[i]);) ++i;
-    for (size_t i = k; i-- > 0 && note(aways_[i]);) {
+  // For each window of the buffer whose parts start at `first`: the last return of any part of it
+  // before that window, counted like the window.
+  bool NoteReturns(size_t first) {
+    const BufferIndex b = aways_[first].buffer;
+    first_use_ = timeline_.first_use(b);
+    const uint32_t uses = timeline_.first_use(b + 1) - first_use_;
+    last_return_.Clear();
+    if (!last_return_.Resize(uses, kNeverAway)) return false;
+    uint32_t last = 0;
+    for (size_t k = first; k < aways_.size() && aways_[k].buffer == b; ++k) {
+      last_return_[aways_[k].use - first_use_] = kAway;
+      last = std::max(last, aways_[k].use);
     }
-    return last;
+    int64_t returned = int64_t{timeline_.use(last).next} - n_;
+    for (uint32_t u = 0; u < uses; ++u) {
+      const bool is_away = last_return_[u] == kAway;
+      last_return_[u] = returned;
+      if (is_away) returned = timeline_.use(first_use_ + u).next;
+    }
+    return true;
   }
 
   Move WriteMove(size_t first, size_t end, size_t k, Style style) {
@@ -118,11 +131,12 @@ class Writer {
     if (move.clean) return move;
     int64_t after =
         use.since_write == kNone ? int64_t{use.next} - n_ : int64_t{use.op} - use.since_write;
-    after = std::max(after, LastReturn(k));
+    after = std::max(after, last_return_[a.use - first_use_]);
     const int64_t issue = std::max(std::min<int64_t>(a.issue, a.release), after + 1);
     if (style.copies_late || a.copies_late || Round(issue - 1) != Round(after))
       after = std::max(after, issue - 1);
-    keys_[k] = {issue - Round(after) * n_, a.order};
+    (void)places_.Append(
+        {issue - Round(after) * n_, a.order, static_cast<MoveIndex>(k)});  // reserved
     move.after = static_cast<OpIndex>(after - Round(after) * n_);
     return move;
   }
@@ -130,24 +144,25 @@ class Writer {
 
   bool WriteQueues() {
     Array<MoveIndex>&out = plan_->out_queue, &in = plan_->in_queue;
-    out.Clear();
-    in.Clear();
-    for (MoveIndex m = 0; m < plan_->moves.size(); ++m) {
-      if (!in.Append(m) || (!plan_->moves[m].clean && !out.Append(m))) return false;
+    const Array<Move>& moves = plan_->moves;
+    if (!out.Resize(places_.size()) || !in.Resize(moves.size()) || !returns_.Resize(in.size())) {
+      return false;
     }
-    std::sort(out.begin(), out.end(), [this](MoveIndex a, MoveIndex b) {
-      const Key &x = keys_[a], &y = keys_[b];
-      if (x.out_slot != y.out_slot) return x.out_slot < y.out_slot;
-      return x.out_order != y.out_order ? x.out_order < y.out_order : a < b;
+    std::sort(places_.begin(), places_.end(), [](const Place& a, const Place& b) {
+      if (a.slot != b.slot) return a.slot < b.slot;
+      return a.order != b.order ? a.order < b.order : a.move < b.move;
     });
-    const auto wait = [this](const Move& m) {
-      return m.ready >= m.reserve ? m.ready - m.reserve : m.ready + n_ - m.reserve;
-    };
-    std::sort(in.begin(), in.end(), [this, &wait](MoveIndex a, MoveIndex b) {
-      const Move &x = plan_->moves[a], &y = plan_->moves[b];
-      if (x.reserve != y.reserve) return x.reserve < y.reserve;
-      return wait(x) != wait(y) ? wait(x) < wait(y) : a < b;
+    for (size_t k = 0; k < out.size(); ++k) out[k] = places_[k].move;
+    for (MoveIndex m = 0; m < in.size(); ++m) {
+      const OpIndex reserve = moves[m].reserve, ready = moves[m].ready;
+      const auto wait = ready >= reserve ? ready - reserve : ready + timeline_.ops() - reserve;
+      returns_[m] = {reserve, wait, m};
+    }
+    std::sort(returns_.begin(), returns_.end(), [](const Return& a, const Return& b) {
+      if (a.reserve != b.reserve) return a.reserve < b.reserve;
+      return a.wait != b.wait ? a.wait < b.wait : a.move < b.move;
     });
+    for (size_t k = 0; k < in.size(); ++k) in[k] = returns_[k].move;
     return true;
   }
 
@@ -155,7 +170,10 @@ class Writer {
   const Array<Away>& aways_;
   Plan* plan_;
   const int64_t n_;
-  Array<Key> keys_;
+  Array<Place> places_;
+  Array<Return> returns_;
+  Array<int64_t> last_return_;  // of NoteReturns: by window of one buffer,
+  uint32_t first_use_ = 0;      // from this one on
 };
 
 }  // namespace
