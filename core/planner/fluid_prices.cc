@@ -46,7 +46,8 @@ bool FluidPrices::Allocate() {
   // The last gap of a chain may end one iteration behind the step's last operation.
   const size_t ops = 2 * size_t{n_} + 1;
   return ascent_.Allocate() && away_.Resize(ops) && out_.Resize(3 * ops) && in_.Resize(3 * ops) &&
-         stay_.Resize(most_stays) && release_.Resize(most_gaps) && gain_.Resize(most_gaps) &&
+         cheap_out_.Resize(ops) && cheap_in_.Resize(ops) && stay_.Resize(most_stays) &&
+         release_.Resize(most_gaps) && gain_.Resize(most_gaps) &&
          choices_.Resize(kSamples * step_.gaps.size());
 }
 
@@ -87,6 +88,19 @@ void FluidPrices::SpreadPrices() {
     out_[k] = out_[k - slots];
     in_[k] = in_[k - slots];
   }
+  for (uint32_t k = 1; k < away_.size(); ++k) {
+    cheap_out_[k] = Cheapest(out_, 3 * k - 2);
+    if (k + 1 < away_.size()) cheap_in_[k] = Cheapest(in_, 3 * k + 1);
+  }
+}
+
+// Of three slots in a row.
+FluidPrices::Cheap FluidPrices::Cheapest(const Array<double>& prices, uint32_t slot) {
+  Cheap best{prices[slot], slot};
+  for (const uint32_t other : {slot + 1, slot + 2}) {
+    if (prices[other] < best.price) best = {prices[other], other};
+  }
+  return best;
 }
 
 // The value of the prices: ns of stall, at least while they are the best ones.
@@ -109,14 +123,14 @@ double FluidPrices::Gap(const FluidGap& gap, uint32_t first_stay, uint32_t* rele
   *release = kNone;
   for (uint32_t r = gap.next; r-- > gap.first;) {
     Stay& stay = stay_[first_stay + r - gap.first];
-    const uint32_t slot = 3 * (r + 1) + 1;  // in the wait after the boundary, or up to the next one
-    stay = {-in_[slot], r + 1, slot};
+    // In the wait after the boundary, or up to the next one.
     if (r + 1 < gap.next) {
-      for (const uint32_t other : {slot + 1, slot + 2}) {
-        if (-in_[other] > stay.gain) stay = {-in_[other], r + 1, other};
-      }
+      stay = {-cheap_in_[r + 1].price, r + 1, cheap_in_[r + 1].slot};
       const Stay& longer = *(&stay + 1);
       if (longer.gain >= stay.gain) stay = longer;
+    } else {
+      const uint32_t slot = 3 * (r + 1) + 1;
+      stay = {-in_[slot], r + 1, slot};
     }
     stay.gain += away_[r];
     if (stay.gain <= best) continue;
@@ -132,22 +146,22 @@ double FluidPrices::LeaveFirst(const FluidChain& chain, double later, uint32_t* 
                                uint32_t* copy_slot) {
   double best = 0;
   *first = chain.gap_count;
-  uint32_t slot = 3 * chain.from;
-  uint32_t cheapest = slot;
+  uint32_t seen = chain.from;  // slots up to 3 * seen
+  Cheap cheapest{out_[3 * seen], 3 * seen};
   uint32_t stays = 0;
   for (uint32_t g = 0; g < chain.gap_count && later > 0; ++g) {
     const FluidGap& gap = step_.gaps[chain.first_gap + g];
     later -= gain_[g];
     for (uint32_t r = gap.first; r < gap.next; ++r) {
-      for (; slot <= 3 * r; ++slot) {
-        if (out_[slot] < out_[cheapest]) cheapest = slot;
+      while (seen < r) {
+        if (cheap_out_[++seen].price < cheapest.price) cheapest = cheap_out_[seen];
       }
-      const double gain = stay_[stays + r - gap.first].gain + later - out_[cheapest];
+      const double gain = stay_[stays + r - gap.first].gain + later - cheapest.price;
       if (gain <= best) continue;
       best = gain;
       *first = g;
       release_[g] = r;
-      *copy_slot = cheapest;
+      *copy_slot = cheapest.slot;
     }
     stays += gap.next - gap.first;
   }

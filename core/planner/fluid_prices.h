@@ -59,9 +59,17 @@ class FluidPrices {
   PriceAscent ascent_;
   double away_unit_ = 0, out_unit_ = 0, in_unit_ = 0;  // ns per byte, of a price of 1
   Array<double> away_, out_, in_;  // prices in ns per byte, over two iterations and a bit
-  Array<Stay> stay_;               // of the chain at hand, per boundary of its gaps
-  Array<uint32_t> release_;        // per gap of it: the best, kNone: none pays ...
-  Array<double> gain_;             // ... and what that gains
+  struct Cheap {
+    double price;
+    uint32_t slot;
+  };
+  static Cheap Cheapest(const Array<double>& prices, uint32_t slot);
+  // Per boundary: of the three slots up to it, where a copy out that leaves there may be made, and
+  // of the three behind it, where a copy in may.
+  Array<Cheap> cheap_out_, cheap_in_;
+  Array<Stay> stay_;         // of the chain at hand, per boundary of its gaps
+  Array<uint32_t> release_;  // per gap of it: the best, kNone: none pays ...
+  Array<double> gain_;       // ... and what that gains
   Array<FluidChoice> choices_;
   FluidChoice* sample_ = nullptr;  // per gap, while one is taken
 };

@@ -174,14 +174,14 @@ class Sweep {
   Array<Piece> pieces_;
   Array<uint32_t> first_piece_;  // per buffer
   Array<uint32_t> born_first_, born_list_, freed_first_, freed_list_;
-  Array<State> state_;      // per buffer
-  Array<Aim> aims_;         // per use
-  Array<Entry> evictable_;  // on the device with a copy that is done, farthest next use on top
-  Array<Entry> copied_;     // per copy out: what it makes evictable when it is done, ...
-  uint32_t noted_ = 0;      // ... from this one on; those before it were seen to be done
-  Array<Entry> dirty_;      // on the device without, farthest aim on top
-  Array<Entry> spare_;      // on the device without, not in dirty_, farthest aim on top
-  Array<Entry> missing_;    // on the host, soonest next use on top
+  Array<State> state_;       // per buffer
+  Array<Aim> aims_;          // per use
+  Array<Entry> evictable_;   // on the device with a copy that is done, farthest next use on top
+  Array<Entry> copied_;      // per copy out: what it makes evictable when it is done, ...
+  uint32_t known_done_ = 0;  // ... from this one on; those before it were seen to be done
+  Array<Entry> dirty_;       // on the device without, farthest aim on top
+  Array<Entry> spare_;       // on the device without, not in dirty_, farthest aim on top
+  Array<Entry> missing_;     // on the host, soonest next use on top
   Array<Entry> aside_;
   Array<Bytes> leaving_;        // bytes copied out ahead by operation of the use they are for
   Array<Bytes> missing_until_;  // bytes on the host by operation of their next use; a Fenwick tree
