@@ -92,6 +92,11 @@ TimeBound FindTimeBound(const Step& step, const Machine& machine, const TimeBoun
   bound.smallest_device_budget = gaps.smallest_device_budget;
   for (const Nanoseconds duration : gaps.duration) bound.ideal_time += duration;
   bound.time = bound.ideal_time;
+  if (bound.outcome == BoundOutcome::kBound && !gaps.exchanges_fit &&
+      options.granularity == Granularity::kBoundary) {
+    bound.outcome = BoundOutcome::kCannot;
+    bound.reason = "what leaves and what returns between two operations exceed the host budget";
+  }
   if (bound.outcome == BoundOutcome::kCannot) return bound;
   double stall = 0;
   if (!LeastStall(gaps, machine, options, &stall)) {

@@ -50,8 +50,9 @@ class GapBuilder {
   bool Allocate() {
     return list_.Build(step_) && out_.duration.Resize(n_) && out_.demand.Resize(n_) &&
            out_.dirty_demand.Resize(n_) && held_.Resize(n_, 0) && idle_.Resize(n_, 0) &&
-           never_dirty_.Resize(n_, 0) && out_.gaps.Reserve(list_.uses.size()) &&
-           out_.chain_gaps.Reserve(list_.uses.size()) && out_.spans.Reserve(list_.uses.size());
+           lasting_.Resize(n_, 0) && never_dirty_.Resize(n_, 0) &&
+           out_.gaps.Reserve(list_.uses.size()) && out_.chain_gaps.Reserve(list_.uses.size()) &&
+           out_.spans.Reserve(list_.uses.size());
   }
 
   BoundOutcome Run() {
@@ -117,6 +118,7 @@ class GapBuilder {
   bool AddGap(const IdleGap& gap, bool never_dirty) {
     if (gap.to == gap.from + 1) return true;
     Cover(&idle_, gap.from + 1, gap.to, gap.bytes);
+    Cover(&lasting_, gap.from + 2, gap.to, gap.bytes);
     if (never_dirty) Cover(&never_dirty_, gap.from + 1, gap.to, gap.bytes);
     ++out_.chains[out_.chains.size() - 1].gap_count;
     return out_.chain_gaps.Append(gap) && out_.gaps.Append(Shifted(gap));
@@ -191,9 +193,19 @@ class GapBuilder {
       smallest = std::max(smallest, held_[i] - idle_[i]);
     }
     out_.smallest_device_budget = static_cast<Bytes>(smallest);
+    for (uint32_t i = 0; i < n_; ++i) {
+      out_.exchanges_fit = out_.exchanges_fit && HostHoldsExchange(i, host);
+    }
     if (fits) return BoundOutcome::kBound;
     out_.reason = "an operation needs more than the device and host budgets can hold";
     return BoundOutcome::kCannot;
+  }
+
+  // The copies of what was away during the operation before and of what is away during this one are
+  // on the host together when they change places, and only some bytes can be both.
+  bool HostHoldsExchange(uint32_t i, int64_t host) const {
+    const int64_t before = out_.demand[i == 0 ? n_ - 1 : i - 1];
+    return before + out_.demand[i] - std::min({before, out_.demand[i], lasting_[i]}) <= host;
   }
 
   const Step& step_;
@@ -203,7 +215,8 @@ class GapBuilder {
   UseList list_;
   Array<int64_t>
       held_;  // bytes alive, but for movable ones before the first and after the last use
-  Array<int64_t> idle_;         // of these, what can be away
+  Array<int64_t> idle_;     // of these, what can be away
+  Array<int64_t> lasting_;  // of these, what can have been away during the operation before, too
   Array<int64_t> never_dirty_;  // of these, what a host copy from an earlier step serves
 };
 

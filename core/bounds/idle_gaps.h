@@ -52,6 +52,8 @@ struct IdleGaps {
   Array<DirtySpan> spans;
   Array<CopyChain> chains;  // per buffer, not merged; those of `spans` and the never dirty ones
   Array<IdleGap> chain_gaps;
+  // Where memory changes hands between operations only, the host holds what has to change places.
+  bool exchanges_fit = true;
   Bytes smallest_device_budget = 0;  // below it no plan fits, whatever the host has
 
   // The step and the machine are valid if this returns anything but kBadInput.

@@ -136,6 +136,23 @@ TEST(TimeBound, SaysCannotWhereTheHostIsTooSmall) {
   EXPECT_EQ(FindTimeBound(b.step(), machine).outcome, BoundOutcome::kBound);
 }
 
+// X and Y take turns on the device: at each boundary one leaves, before the other can return.
+TEST(TimeBound, SaysCannotWhereTheHostIsTooSmallForTwoToChangePlaces) {
+  StepBuilder b;
+  const BufferIndex x = b.Persistent(10);
+  const BufferIndex y = b.Persistent(10);
+  for (const BufferIndex one : {x, y}) b.Op(5, {one}, {one});
+  b.Op(5, {x}, {x});
+  b.Op(5, {}, {});
+  Machine machine = ByteMachine(10);
+  machine.host_budget = 19;
+  EXPECT_EQ(FindTimeBound(b.step(), machine).outcome, BoundOutcome::kCannot);
+  EXPECT_EQ(FindTimeBound(b.step(), machine, {Granularity::kAnyTime}).outcome,
+            BoundOutcome::kBound);
+  machine.host_budget = 20;
+  EXPECT_EQ(FindTimeBound(b.step(), machine).outcome, BoundOutcome::kBound);
+}
+
 TEST(TimeBound, HoldsAtTheEndsOfTheRanges) {
   StepBuilder b;
   const BufferIndex x = b.Persistent(Bytes{1} << 50);

@@ -19,6 +19,7 @@ struct OracleCase {
   RandomStepShape shape;
   int instances;
   bool loss, safepoint, host;
+  core::Bytes least_host = 6;
 };
 
 class AgainstExactSearch : public ::testing::TestWithParam<OracleCase> {
@@ -30,7 +31,7 @@ class AgainstExactSearch : public ::testing::TestWithParam<OracleCase> {
     if (c.loss) machine.out_rate_duplex *= 0.75;
     if (c.loss) machine.in_rate_duplex *= 0.5;
     if (c.safepoint) machine.safepoint = 3;
-    if (c.host) machine.host_budget = 6 + random.Below(12);
+    if (c.host) machine.host_budget = c.least_host + random.Below(12);
     return random;
   }
 };
@@ -82,6 +83,7 @@ INSTANTIATE_TEST_SUITE_P(
                       OracleCase{"DuplexLoss", {5, 4, 0, 1}, 500, true, false, false},
                       OracleCase{"Safepoints", {5, 4, 0, 1}, 300, false, true, false},
                       OracleCase{"HostBudget", {5, 4, 0, 1}, 500, false, false, true},
+                      OracleCase{"ShortHost", {5, 4, 0.3, 1}, 300, false, false, true, 2},
                       OracleCase{"Persistent", {4, 3, 0.5, 1}, 300, false, false, false},
                       OracleCase{"PersistentLoss", {4, 3, 0.5, 1}, 150, true, false, true},
                       OracleCase{"Everything", {4, 3, 0.2, 1}, 150, true, true, true}),
