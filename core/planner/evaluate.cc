@@ -10,9 +10,10 @@ constexpr uint32_t kMostIterations = 8;
 constexpr double kSteadyNs = 0.5;
 constexpr double kRounding = 1 + 1e-12;  // of times that should be equal
 
-// To the nearest, halves up; `time` is 0 or more. By hand, since the preloaded library must not
-// need libm.
+// To the nearest, halves up, and at most kEndlessStep; `time` is 0 or more. By hand, since the
+// preloaded library must not need libm.
 Nanoseconds Rounded(double time) {
+  if (time >= static_cast<double>(kEndlessStep)) return kEndlessStep;
   const auto whole = static_cast<Nanoseconds>(time);
   return time - static_cast<double>(whole) >= 0.5 ? whole + 1 : whole;
 }

@@ -17,6 +17,9 @@
 
 namespace tidemark::core::planner {
 
+// 146 years: a step is not valued any longer than that.
+inline constexpr Nanoseconds kEndlessStep = Nanoseconds{1} << 62;
+
 class Evaluator {
  public:
   enum class Result : uint8_t { kDone, kLocked, kSlow, kNoMemory };

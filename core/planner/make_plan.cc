@@ -138,6 +138,10 @@ class Planning {
 
   PlanOutcome Finish() {
     Plan* best = search_.mutable_best();
+    if (best->step_time >= kEndlessStep) {
+      return Refuse(plan_, PlanOutcome::kBadInput,
+                    "the links are so slow that the step would take more than 2^62 ns");
+    }
     if (!Decide(search_.timeline(), search_.machine(), best)) return RefuseMemory(plan_);
     best->outcome = PlanOutcome::kPlanned;
     best->reason = "";

@@ -161,7 +161,7 @@ TEST(TimeBound, HoldsAtTheEndsOfTheRanges) {
   b.Op(0, {x}, {x});
   b.Op(0, {nothing}, {y});
   Machine machine = ByteMachine(Bytes{1} << 50);
-  machine.out_rate = machine.in_rate = machine.out_rate_duplex = machine.in_rate_duplex = 1;
+  steps::SetRates(1, 1, &machine);
   const TimeBound bound = FindTimeBound(b.step(), machine, {Granularity::kBoundary, true});
   ASSERT_EQ(bound.outcome, BoundOutcome::kBound) << bound.reason;
   EXPECT_GT(bound.time, Nanoseconds{1} << 60);

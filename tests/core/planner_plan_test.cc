@@ -8,6 +8,7 @@
 #include "core/planner.h"
 #include "tests/core/chain_step.h"
 #include "tests/step/simulator.h"
+#include "tests/step/step_builder.h"
 
 namespace tidemark::core {
 namespace {
@@ -15,7 +16,7 @@ namespace {
 Machine Limited(Bytes device_budget, double rate = 25e9) {
   Machine machine;
   machine.device_budget = device_budget;
-  machine.out_rate = machine.in_rate = machine.out_rate_duplex = machine.in_rate_duplex = rate;
+  steps::SetRates(rate, rate, &machine);
   return machine;
 }
 
@@ -137,6 +138,20 @@ TEST(PlannerTest, LowersThePeakWithoutSlowdownAlthoughSafepointsCost) {
   EXPECT_GT(plan.safepoints, 0u);
   EXPECT_LE(static_cast<double>(plan.step_time),
             static_cast<double>(plan.ideal_time) * (1 + kNotSlower));
+}
+
+// Petabytes over a link of one byte per second take longer than a step's time can say.
+TEST(PlannerTest, RefusesLinksSoSlowThatTheStepNeverEnds) {
+  const Step step = ChainStep(8, Bytes{1} << 50, 1'000'000);
+  Machine machine = Limited(steps::LivePeak(step) / 2, 1);
+  machine.chunk_bytes = Bytes{1} << 46;
+  Plan plan;
+  EXPECT_EQ(MakePlan(step, machine, {}, &plan), PlanOutcome::kBadInput);
+  EXPECT_STREQ(plan.reason, "the links are so slow that the step would take more than 2^62 ns");
+  EXPECT_EQ(plan.moves.size(), 0u);
+  steps::SetRates(1e9, 1e9, &machine);
+  EXPECT_EQ(MakePlan(step, machine, {}, &plan), PlanOutcome::kPlanned);
+  EXPECT_GT(plan.step_time, Nanoseconds{1} << 50);
 }
 
 TEST(PlannerTest, RefusesBadInputWithASentence) {

@@ -89,8 +89,7 @@ TEST(PlannerQualityTest, BalancesTheLinksWhereOperationsShareOneLargeBuffer) {
   for (const double gb_per_s : {6, 12}) {
     Machine machine;
     machine.device_budget = steps::LivePeak(graph.step) / 5;
-    machine.out_rate = machine.in_rate = gb_per_s * 1e9;
-    machine.out_rate_duplex = machine.in_rate_duplex = gb_per_s * 1e9;
+    steps::SetRates(gb_per_s * 1e9, gb_per_s * 1e9, &machine);
     const TimeBound bound =
         FindTimeBound(graph.step, machine, {Granularity::kBoundary, /*prices=*/true});
     Plan plan;
@@ -166,8 +165,7 @@ TEST(PlannerQualityTest, ReplanningWithoutAChangeIsNotSlower) {
     for (const int percent : {60, 40, 30}) {
       Machine machine;
       machine.device_budget = steps::LivePeak(step) / 100 * static_cast<Bytes>(percent);
-      machine.out_rate = machine.in_rate = gb_per_s * 1e9;
-      machine.out_rate_duplex = machine.in_rate_duplex = gb_per_s * 1e9;
+      steps::SetRates(gb_per_s * 1e9, gb_per_s * 1e9, &machine);
       machine.safepoint = 20'000;
       Plan before, after;
       ASSERT_EQ(MakePlan(step, machine, {}, &before), PlanOutcome::kPlanned);
@@ -183,7 +181,7 @@ TEST(PlannerQualityTest, AShortHostCostsLittleWhereItHoldsWhatIsAway) {
   const Step step = AdversarialStep();
   Machine machine;
   machine.device_budget = steps::LivePeak(step) / 100 * 75;
-  machine.out_rate = machine.in_rate = machine.out_rate_duplex = machine.in_rate_duplex = 12e9;
+  steps::SetRates(12e9, 12e9, &machine);
   machine.safepoint = 20'000;
   Plan free, limited;
   ASSERT_EQ(MakePlan(step, machine, {}, &free), PlanOutcome::kPlanned);
@@ -213,10 +211,10 @@ TEST(PlannerQualityTest, ReplanningWithMoreOfAnythingIsNeverSlower) {
           machine.device_budget += machine.device_budget / 10;
           break;
         case 1:
-          machine.out_rate = machine.out_rate_duplex = machine.out_rate * 1.2;
+          steps::SetRates(machine.out_rate * 1.2, machine.in_rate, &machine);
           break;
         default:
-          machine.in_rate = machine.in_rate_duplex = machine.in_rate * 1.2;
+          steps::SetRates(machine.out_rate, machine.in_rate * 1.2, &machine);
       }
       Plan after;
       ASSERT_EQ(Replan(step, machine, before, &after), PlanOutcome::kPlanned);

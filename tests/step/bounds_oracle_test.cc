@@ -107,7 +107,7 @@ TEST(PriceBound, FindsMoreThanWindowsWhereTheDirectionsCompete) {
   const NamedStep net = TransformerStep(shape);
   core::Machine machine;
   machine.device_budget = LivePeak(net.step) / 5 * 3;
-  machine.out_rate = machine.in_rate = machine.out_rate_duplex = 6e9;
+  SetRates(6e9, 6e9, &machine);
   machine.in_rate_duplex = 3e9;
   const core::TimeBound quick = core::FindTimeBound(net.step, machine);
   const core::TimeBound priced =

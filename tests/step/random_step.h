@@ -94,10 +94,9 @@ class RandomStep {
     machine.device_budget = most_used + Below(peak - most_used + 1);
     machine.chunk_bytes = kRandomChunk;
     machine.min_bytes = 1;
-    machine.out_rate = static_cast<double>(2 + Below(3)) * 0.5e9;
-    machine.in_rate = static_cast<double>(2 + Below(3)) * 0.5e9;
-    machine.out_rate_duplex = machine.out_rate;
-    machine.in_rate_duplex = machine.in_rate;
+    const auto out = static_cast<double>(2 + Below(3));
+    const auto in = static_cast<double>(2 + Below(3));
+    SetRates(out * 0.5e9, in * 0.5e9, &machine);
   }
 
   std::mt19937_64 random_;

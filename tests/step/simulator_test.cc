@@ -23,7 +23,7 @@ TEST(Simulator, EndsCopiesAfterDaysAsWell) {
   s.Op(days, {0}, {});
   const core::Step step = s.Take();
   Machine machine = SmallMachine();
-  machine.out_rate = machine.out_rate_duplex = machine.in_rate = machine.in_rate_duplex = 7e9;
+  SetRates(7e9, 7e9, &machine);
   for (core::Bytes bytes = 1000; bytes <= 9000; bytes += 1000) {
     const Simulation run = Simulate(step, machine, PlanOf({MoveOf(0, bytes, {0, 1, 2, 2})}));
     EXPECT_EQ(run.refusal, "");

@@ -15,8 +15,7 @@ namespace tidemark::steps {
 inline core::Machine SmallMachine(core::Bytes device_budget = core::kNoLimit) {
   core::Machine machine;
   machine.device_budget = device_budget;
-  machine.out_rate = machine.in_rate = 10e9;  // 10 bytes per ns: a chunk takes 100 ns
-  machine.out_rate_duplex = machine.in_rate_duplex = 10e9;
+  SetRates(10e9, 10e9, &machine);  // 10 bytes per ns: a chunk takes 100 ns
   machine.chunk_bytes = 1000;
   machine.min_bytes = 1000;
   return machine;

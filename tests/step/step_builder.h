@@ -68,13 +68,18 @@ class StepBuilder {
   core::Step step_;
 };
 
+// The links' rates in bytes per second, the same with both busy.
+inline void SetRates(double out, double in, core::Machine* machine) {
+  machine->out_rate = machine->out_rate_duplex = out;
+  machine->in_rate = machine->in_rate_duplex = in;
+}
+
 // One byte per nanosecond each way, both ways at once; every buffer may leave, in chunks of
 // `chunk_bytes`.
 inline core::Machine BytePerNanosecond(core::Bytes device_budget, core::Bytes chunk_bytes) {
   core::Machine machine;
   machine.device_budget = device_budget;
-  machine.out_rate = machine.in_rate = 1e9;
-  machine.out_rate_duplex = machine.in_rate_duplex = 1e9;
+  SetRates(1e9, 1e9, &machine);
   machine.chunk_bytes = chunk_bytes;
   machine.min_bytes = 1;
   return machine;

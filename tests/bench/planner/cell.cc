@@ -8,6 +8,7 @@
 #include "core/planner.h"
 #include "core/planner/parking.h"
 #include "tests/bench/planner/yardsticks.h"
+#include "tests/step/step_builder.h"
 
 namespace tidemark::bench {
 double ThreadMs() {
@@ -35,8 +36,7 @@ const char* NameOf(Policy policy) {
 core::Machine MachineWith(core::Bytes device_budget, double gb_per_s) {
   core::Machine machine;
   machine.device_budget = device_budget;
-  machine.out_rate = machine.in_rate = gb_per_s * 1e9;
-  machine.out_rate_duplex = machine.in_rate_duplex = gb_per_s * 1e9;
+  steps::SetRates(gb_per_s * 1e9, gb_per_s * 1e9, &machine);
   machine.safepoint = kSafepointNs;
   return machine;
 }
