@@ -17,7 +17,8 @@ struct Candidate {
 };
 
 struct Farther {
-  bool operator()(const Candidate& a, const Candidate& b) const {
+  template <typename Window>
+  bool operator()(const Window& a, const Window& b) const {
     return a.next != b.next ? a.next > b.next : a.use < b.use;
   }
 };
@@ -78,14 +79,15 @@ class Cover {
   }
 
   DraftResult CoverAt(OpIndex i) {
-    if (!Gather(i)) return DraftResult::kNoMemory;
     if (choice_.dice != nullptr) {
-      return CoverAtRandom(i) ? DraftResult::kDone : DraftResult::kNoMemory;
+      return Gather(i) && CoverAtRandom(i) ? DraftResult::kDone : DraftResult::kNoMemory;
     }
-    std::sort(candidates_.begin(), candidates_.end(), Farther());
-    for (const Candidate& c : candidates_) {
+    size_t still_open = open_.size();
+    while (still_open > 0 && open_[still_open - 1].next <= i) --still_open;
+    (void)open_.Resize(still_open);  // shrinks
+    for (const Open& open : open_) {
       if (Excess(i) == 0) break;
-      Extend(c, i);
+      Extend({open.use, open.buffer, open.next - i, i + open.base}, i);
     }
     while (Excess(i) != 0 && !fresh_.empty() && fresh_[0].key > i) {
       const Fresh top = fresh_[0];
@@ -124,23 +126,28 @@ class Cover {
     uint32_t use;
     BufferIndex buffer;
     uint32_t base;
+    uint32_t next;  // the next use, counted from this iteration's first operation
   };
   // The same with bytes that are in no part yet, as an entry of a heap.
   struct Fresh {
-    uint32_t key;    // the next use, counted from this iteration's first operation
+    uint32_t key;    // Open::next
     uint32_t piece;  // Open::use
     BufferIndex buffer;
     uint32_t base;
   };
 
-  bool Append(const Open& open) {
-    const bool is_random = choice_.dice != nullptr;
-    const uint32_t next = timeline_.use(open.use).next - open.base;
-    if (!is_random &&
-        !PushHeap<FarthestOnTop>(&fresh_, Fresh{next, open.use, open.buffer, open.base})) {
-      return false;
-    }
-    return (!is_random && head_[open.use] == kNone) || open_.Append(open);
+  // Random choice goes through all open windows in any order; else those of the draft as it came in
+  // stand by their next use, farthest first, and what can leave in a new part is in a heap.
+  bool Append(uint32_t use, BufferIndex buffer, uint32_t base) {
+    const Open open{use, buffer, base, timeline_.use(use).next - base};
+    if (choice_.dice != nullptr) return open_.Append(open);
+    if (!PushHeap<FarthestOnTop>(&fresh_, Fresh{open.next, use, buffer, base})) return false;
+    if (head_[use] == kNone) return true;
+    if (!open_.Append(open)) return false;
+    Open* place = std::upper_bound(open_.begin(), open_.end() - 1, open, Farther());
+    std::move_backward(place, open_.end() - 1, open_.end());
+    *place = open;
+    return true;
   }
 
   // Windows that go across the iteration's end, and are not closed before operation i.
@@ -149,7 +156,7 @@ class Cover {
     for (BufferIndex b = 0; b < timeline_.buffers(); ++b) {
       const uint32_t first = timeline_.first_use(b), end = timeline_.first_use(b + 1);
       if (first == end || !timeline_.CanMove(b) || timeline_.use(end - 1).next == kNone) continue;
-      if (timeline_.use(end - 1).next > n + i && !Append({end - 1, b, n})) return false;
+      if (timeline_.use(end - 1).next > n + i && !Append(end - 1, b, n)) return false;
     }
     return true;
   }
@@ -160,29 +167,17 @@ class Cover {
       const BufferIndex b = timeline_.user(opened_);
       const uint32_t use = timeline_.use_of_user(opened_);
       const bool is_open = timeline_.IsOpen(timeline_.use(use)) && timeline_.use(use).next > i;
-      if (is_open && timeline_.CanMove(b) && !Append({use, b, 0})) return false;
+      if (is_open && timeline_.CanMove(b) && !Append(use, b, 0)) return false;
     }
     return true;
   }
 
-  // Whether a part of the window is away, but not at `at`.
-  bool IsHereInPart(uint32_t use, uint32_t at) const {
-    uint32_t k = head_[use];
-    while (k != kNone && draft_->aways[k].release <= at && at < draft_->aways[k].reserve) {
-      k = link_[k];
-    }
-    return k != kNone;
-  }
-
-  // Random choice goes through all open windows; else those that are here in part.
   bool Gather(OpIndex i) {
     candidates_.Clear();
     size_t kept = 0;
     for (const Open& open : open_) {
-      const uint32_t at = i + open.base, next = timeline_.use(open.use).next;
-      if (at >= next) continue;  // closed by now
-      const bool counts = choice_.dice != nullptr || IsHereInPart(open.use, at);
-      if (counts && !candidates_.Append({open.use, open.buffer, next - at, at})) return false;
+      if (open.next <= i) continue;  // closed by now
+      if (!candidates_.Append({open.use, open.buffer, open.next - i, i + open.base})) return false;
       open_[kept++] = open;
     }
     return open_.Resize(kept);
