@@ -6,6 +6,8 @@
 namespace tidemark::core::planner {
 namespace {
 
+constexpr uint64_t kOpsPerWork = 16;
+constexpr uint64_t kWindowsPerWork = 4;
 constexpr Bytes kMostRuns = 16;  // of a buffer, that leave one by one
 
 // A window with bytes that could be away at the operation in question, and are not.
@@ -30,6 +32,14 @@ class Cover {
 
   DraftResult Run() {
     const uint32_t n = timeline_.ops();
+    draft_->work += n / kOpsPerWork + draft_->aways.size();
+    const DraftResult result = Walk(n);
+    draft_->work += looked_at_ / kWindowsPerWork;
+    return result;
+  }
+
+ private:
+  DraftResult Walk(uint32_t n) {
     if (machine_.device_budget < timeline_.largest_floor()) return DraftResult::kCannot;
     if (!SumAways(n, draft_->aways, &away_)) return DraftResult::kNoMemory;
     OpIndex i = 0;
@@ -46,7 +56,6 @@ class Cover {
     return DraftResult::kDone;
   }
 
- private:
   bool Prepare(OpIndex i) {
     if (!later_.Resize(timeline_.ops(), 0) || !head_.Resize(timeline_.uses(), kNone) ||
         !link_.Resize(draft_->aways.size())) {
@@ -87,10 +96,12 @@ class Cover {
     (void)open_.Resize(still_open);  // shrinks
     for (const Open& open : open_) {
       if (Excess(i) == 0) break;
+      ++looked_at_;
       Extend({open.use, open.buffer, open.next - i, i + open.base}, i);
     }
     while (Excess(i) != 0 && !fresh_.empty() && fresh_[0].key > i) {
       const Fresh top = fresh_[0];
+      looked_at_ += kWindowsPerWork;
       const Candidate c{top.piece, top.buffer, top.key - i, i + top.base};
       if (!AddParts(c, i)) return DraftResult::kNoMemory;
       if (Excess(i) != 0) PopHeap<FarthestOnTop>(&fresh_);  // all of it is away
@@ -174,6 +185,7 @@ class Cover {
 
   bool Gather(OpIndex i) {
     candidates_.Clear();
+    looked_at_ += open_.size();
     size_t kept = 0;
     for (const Open& open : open_) {
       if (open.next <= i) continue;  // closed by now
@@ -257,10 +269,11 @@ class Cover {
   const Machine& machine_;
   CoverChoice choice_;
   Draft* draft_;
-  Array<Bytes> away_;    // per operation: in the draft as it came in,
-  Array<Bytes> later_;   // and what of this walk changes there; ahead of it only
-  Bytes more_ = 0;       // sum of that up to where the walk is
-  uint32_t opened_ = 0;  // users of operations whose windows were looked at
+  Array<Bytes> away_;       // per operation: in the draft as it came in,
+  Array<Bytes> later_;      // and what of this walk changes there; ahead of it only
+  Bytes more_ = 0;          // sum of that up to where the walk is
+  uint64_t looked_at_ = 0;  // windows
+  uint32_t opened_ = 0;     // users of operations whose windows were looked at
   Array<Candidate> candidates_;
   Array<Open> open_;      // where choice is random; else those with parts of the draft that came in
   Array<Fresh> fresh_;    // farthest next use on top; where choice is not random

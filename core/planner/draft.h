@@ -59,6 +59,8 @@ struct Draft {
   // Neighbouring parts that leave and return together stay apart: they did so in the plan that this
   // was read from, where their copies may stand apart in the queues.
   bool keeps_parts = false;
+  // What CoverDemand and WriteMoves did for it, in units of Search::kMostWork.
+  uint64_t work = 0;
 };
 
 // Per operation, the bytes that are away. False: no host memory.

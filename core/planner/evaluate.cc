@@ -70,6 +70,7 @@ Evaluator::Result Evaluator::Run(const Timeline& timeline, const Machine& machin
   timeline_ = &timeline;
   machine_ = &machine;
   plan_ = plan;
+  work_ = plan->moves.size();
   if (!Prepare()) return Result::kNoMemory;
   double time = 0, last = -1;
   for (uint32_t k = 0; k < kMostIterations; ++k) {
@@ -99,6 +100,7 @@ Evaluator::Result Evaluator::Iterate(uint32_t iteration, double most) {
   links_[kOut].next = links_[kIn].next = 0;
   const double spare = most - static_cast<double>(timeline_->ideal());
   for (OpIndex i = 0; i < timeline_->ops(); ++i) {
+    ++work_;
     const Result result = Boundary(i);
     if (result != Result::kDone) return result;
     if (stall_ + static_cast<double>(plan_->safepoints * machine_->safepoint) > spare) {

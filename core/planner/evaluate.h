@@ -30,6 +30,8 @@ class Evaluator {
   // not slow each other down; nothing else is known then.
   Result Run(const Timeline& timeline, const Machine& machine, double most, Plan* plan);
 
+  // Of the last Run: operations and copies gone through, and moves.
+  uint64_t work() const { return work_ + links_[kOut].done + links_[kIn].done; }
   // Of the last iteration of the last Run, per operation: waits for copies out before it.
   const Array<double>& waits_out() const { return wait_out_; }
   // Per move: the first boundary at which its copy out (in) was done without anybody waiting for
@@ -88,6 +90,7 @@ class Evaluator {
   Array<double> wait_out_;
   double now_ = 0;
   double stall_ = 0;
+  uint64_t work_ = 0;
 };
 
 // The most bytes on the device and on the host at once. False: no host memory.

@@ -72,7 +72,8 @@ Found Search::Improve() {
   (void)round_dice.Below(2);  // out of step with the other
   const bool goes_round = GoesRound();
   uint32_t gained = 0;
-  for (uint32_t t = 0; t < trials && t - gained < kPatience && !IsDone() && !IsSpent(); ++t) {
+  for (uint32_t t = 0;
+       t < trials && t - gained < kPatience && !IsDone() && !IsSpent(MostSweepWork()); ++t) {
     if (!shifts_.CopyFrom(best_shifts_)) return Found::kNoMemory;
     SweepOptions options = best_options_;
     DrawOptions(&dice, &options);

@@ -11,11 +11,12 @@
 namespace tidemark::core::planner {
 namespace {
 
-constexpr size_t kSmall = 400;           // operations and moves
-constexpr uint64_t kBoldWork = 60'000;   // operations and moves walked through in all trials,
-constexpr uint64_t kRoundWork = 65'000;  // the same for small steps, in one of
-constexpr uint64_t kSeekWork = 20'000;   // the same while there is no plan at all
-constexpr uint32_t kRounds = 3;          // each starts from the best plan so far
+constexpr size_t kSmall = 400;             // operations and moves
+constexpr uint64_t kBoldWork = 60'000;     // operations and moves walked through in all trials,
+constexpr uint64_t kRoundWork = 65'000;    // the same for small steps, in one of
+constexpr uint64_t kSeekWork = 20'000;     // the same while there is no plan at all
+constexpr uint64_t kChangeWorkOfPart = 5;  // in units of Search::kMostWork
+constexpr uint32_t kRounds = 3;            // each starts from the best plan so far
 // A trial may be slower than the one before by up to this share of what the best plan takes beyond
 // the bound, at a round's start.
 constexpr double kHeat = 0.03;
@@ -29,7 +30,7 @@ Found Search::TryAtRandom() {
   if (!ListOpenWindows()) return Found::kNoMemory;
   Dice dice;
   DraftChanger changer(timeline_, machine_, windows_, /*is_bold=*/false, &dice);
-  for (uint32_t t = 0; t < trials && !has_plan_; ++t) {
+  for (uint32_t t = 0; t < trials && !has_plan_ && !IsSpent(); ++t) {
     draft_.aways.Clear();
     const DraftResult covered = CoverDemand(timeline_, machine_, &draft_, {&dice, kNone});
     if (covered == DraftResult::kNoMemory) return Found::kNoMemory;
@@ -57,7 +58,7 @@ Found Search::PolishLong() {
   DraftChanger changer(timeline_, machine_, windows_, /*is_bold=*/false, &dice);
   Nanoseconds here = 0;  // time of the plan that current_ is of
   uint64_t done = kRoundWork;
-  for (uint32_t round = 0; !IsDone(); done += timeline_.ops() + draft_.aways.size()) {
+  for (uint32_t round = 0; !IsDone() && !IsSpent(); done += timeline_.ops() + draft_.aways.size()) {
     if (done >= kRoundWork) {
       if (round++ == kRounds) break;
       if (!ReadMoves(timeline_, machine_, best_, &current_)) return Found::kNoMemory;
@@ -79,6 +80,7 @@ Found Search::PolishLong() {
 // Values a changed copy of current_, in draft_ and trial_.
 Found Search::TryChange(double most, DraftChanger* changer, Dice* dice) {
   CoverChoice choice;
+  spent_ += kChangeWorkOfPart * current_.aways.size();
   if (!draft_.aways.CopyFrom(current_.aways)) return Found::kNoMemory;
   if (!changer->Change(&draft_, &choice)) return Found::kNoMemory;
   trial_.recipe = best_.recipe;
@@ -105,7 +107,7 @@ Found Search::PolishBoldly() {
   Dice dice;
   DraftChanger changer(timeline_, machine_, windows_, /*is_bold=*/true, &dice);
   improved_ = true;
-  for (uint32_t t = 0; t < trials && !IsDone(); ++t) {
+  for (uint32_t t = 0; t < trials && !IsDone() && !IsSpent(); ++t) {
     if (improved_) {
       if (!ReadMoves(timeline_, machine_, best_, &current_)) return Found::kNoMemory;
       for (Away& a : current_.aways) a.ready = timeline_.use(a.use).next;

@@ -57,11 +57,15 @@ constexpr uint32_t kQuickPieces = 128;   // as many in the budget cost little ..
 constexpr uint64_t kQuickWork = 20'000;  // ... if uses and moves are no more than that
 constexpr uint64_t kWorkOfMove = 8;
 constexpr uint32_t kCoarse = 5;           // else this recipe
-constexpr uint32_t kOpsPerWork = 4;       // of a part that is away, for a draft by demand
 constexpr uint64_t kShortStep = 2'000;    // operations and uses
 constexpr uint64_t kBoundWork = 200'000;  // operations times what opens or closes
 // Times closer than this share of the ideal time are equal, and less traffic wins.
 constexpr double kSameTime = 1e-5;
+// In units of Search::kMostWork, each for one of them.
+constexpr uint64_t kHorizonWorkOfOp = 50;
+constexpr uint64_t kDemandWorkOfOp = 3;
+constexpr uint64_t kDemandWorkOfPart = 19;
+constexpr uint64_t kShareWorkOfMove = 9;
 
 }  // namespace
 
@@ -113,7 +117,7 @@ Found Search::TryRecipe(uint32_t recipe) {
   if (r.pieces == 0) {
     const DraftResult drafted = DraftByDemand(timeline_, machine_, &draft_);
     if (drafted == DraftResult::kNoMemory) return Found::kNoMemory;
-    for (const Away& a : draft_.aways) spent_ += (a.reserve - a.release) / kOpsPerWork;
+    spent_ += kDemandWorkOfOp * timeline_.ops() + kDemandWorkOfPart * draft_.aways.size();
     return drafted == DraftResult::kDone ? TryDraft() : Found::kNothing;
   }
   SweepOptions options;
@@ -138,12 +142,14 @@ uint64_t Search::PiecesOf(Bytes piece) const {
   return pieces;
 }
 
-// Whether there is time for another sweep, by what the first one took. Without a plan there is.
+// Whether there is time for another sweep, by what the first one took.
 bool Search::IsAffordable(Bytes piece) const {
-  if (!has_plan_ || first_work_ == 0) return true;
+  if (first_work_ == 0) return true;
   const double more = static_cast<double>(PiecesOf(piece)) / static_cast<double>(first_pieces_);
+  // Without a plan something has to be left to find out what would be enough.
+  const uint64_t most = has_plan_ ? MostSweepWork() : MostSweepWork() / 2;
   return static_cast<double>(spent_) + more * static_cast<double>(first_work_) <=
-         static_cast<double>(MostWork());
+         static_cast<double>(most);
 }
 
 bool Search::IsShort() const { return timeline_.ops() + timeline_.uses() <= kShortStep; }
@@ -179,18 +185,24 @@ Found Search::TrySweep(const SweepOptions& options) {
   const Bytes budget = std::min(machine_.device_budget, timeline_.peak());
   if (horizon_budget_ != budget) {
     if (!horizon_.Build(timeline_, budget)) return Found::kNoMemory;
+    spent_ += kHorizonWorkOfOp * timeline_.ops();
     horizon_budget_ = budget;
   }
   // As if the host had room for all, first: what it has not is saved where the moves are written.
   const bool is_limited = machine_.host_budget < timeline_.peak();
   Found found = Found::kNothing;
   fits_host_ = false;
+  const uint64_t before = spent_;
   for (const bool minds_host : {false, true}) {
     if (minds_host ? !is_limited : is_limited && !options.keeps_copies) continue;
     Machine machine = machine_;
     if (!minds_host) machine.host_budget = std::max(machine.host_budget, timeline_.peak());
     found = SweepOn(machine, options);
     if (found == Found::kNoMemory || fits_host_) break;
+  }
+  if (first_work_ == 0) {
+    first_work_ = spent_ - before;
+    first_pieces_ = sweep_.pieces();
   }
   return found;
 }
@@ -199,10 +211,6 @@ Found Search::SweepOn(const Machine& machine, const SweepOptions& options) {
   const Sweep::Result swept = sweep_.Run(timeline_, horizon_, machine, options, &draft_);
   if (swept == Sweep::Result::kNoMemory) return Found::kNoMemory;
   spent_ += sweep_.work();
-  if (first_work_ == 0) {
-    first_work_ = sweep_.work();
-    first_pieces_ = sweep_.pieces();
-  }
   if (swept == Sweep::Result::kStuck) draft_.aways.Clear();
   const Found found = TryDraft();
   if (found == Found::kPlan && improved_) {
@@ -245,12 +253,15 @@ Found Search::TryDraft(const CoverChoice& choice) {
 Found Search::ValueDraft(const CoverChoice& choice, double most) {
   DraftResult result = CoverDemand(timeline_, machine_, &draft_, choice);
   if (result == DraftResult::kDone) result = WriteMoves(timeline_, machine_, &draft_, &trial_);
+  spent_ += draft_.work;
+  draft_.work = 0;
   if (result == DraftResult::kNoMemory) return Found::kNoMemory;
   if (result == DraftResult::kCannot) return Found::kNothing;
   fits_host_ = true;
   const bool shares = machine_.safepoint > 0;
   const Evaluator::Result valued =
       evaluator_.Run(timeline_, machine_, shares ? most + SafepointsAtMost() : most, &trial_);
+  spent_ += evaluator_.work();
   if (valued == Evaluator::Result::kNoMemory) return Found::kNoMemory;
   if (valued != Evaluator::Result::kDone) return Found::kNothing;
   if (!trial_waits_.CopyFrom(evaluator_.waits_out())) return Found::kNoMemory;
@@ -283,6 +294,7 @@ bool Search::ShareInTrial(double most) {
   const bool is_large = !IsSmall(trial_);
   most = is_large ? Evaluator::kAnyTime : std::min(most, static_cast<double>(trial_.step_time) + 1);
   const Evaluator::Result valued = evaluator_.Run(timeline_, machine_, most, &shared_);
+  spent_ += kShareWorkOfMove * shared_.moves.size() + evaluator_.work();
   if (valued != Evaluator::Result::kDone) return valued != Evaluator::Result::kNoMemory;
   if (machine_.host_budget != kNoLimit && !CountPeaks(timeline_, &shared_)) return false;
   const bool is_allowed =

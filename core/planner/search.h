@@ -47,8 +47,12 @@ class Search {
   // has many small parts, with which Polish gets nowhere.
   Found TryPrices();
 
-  // Whether sweeps have taken what time planning may take. Counted since Init, in their work().
-  bool IsSpent() const { return spent_ >= MostWork(); }
+  // What planning may take until drafts by prices, which take up to 2'000'000 of the same where a
+  // step is small enough for them: 20 to 30 ns each on a server's processor of 2.5 GHz. Counted
+  // since Init over all that is done, by what its time goes with.
+  static constexpr uint64_t kMostWork = 5'000'000;
+  // Whether so much is spent.
+  bool IsSpent(uint64_t work = kMostWork) const { return spent_ >= work; }
 
   // Whether no better plan can exist, as far as that is known.
   bool IsDone() const { return has_plan_ && best_.step_time <= least_time_; }
@@ -62,13 +66,13 @@ class Search {
   static constexpr uint32_t kByDemand = 2;  // the recipe without a sweep
 
  private:
-  // 25 to 40 ns each on a server's processor of 2.5 GHz.
-  static constexpr uint64_t kMostWork = 3'200'000;
-  // The same for steps that Polish and drafts by prices search further.
-  static constexpr uint64_t kMostWorkOfShort = 1'000'000;
+  // Of it: until recipes and Improve are through, the second for steps that Polish and drafts by
+  // prices search further.
+  static constexpr uint64_t kSweepWork = 4'200'000;
+  static constexpr uint64_t kSweepWorkOfShort = 1'600'000;
 
   bool IsShort() const;
-  uint64_t MostWork() const { return IsShort() ? kMostWorkOfShort : kMostWork; }
+  uint64_t MostSweepWork() const { return IsShort() ? kSweepWorkOfShort : kSweepWork; }
 
   Found TryDraft(const CoverChoice& choice = {});
   Found ValueDraft(const CoverChoice& choice, double most);
@@ -107,8 +111,8 @@ class Search {
   Array<int32_t> shifts_, best_shifts_;
   SweepOptions best_options_;
   size_t best_pieces_ = 0;   // of the sweep with them
-  uint64_t spent_ = 0;       // by all sweeps
-  uint64_t first_work_ = 0;  // of the first sweep, 0: none yet; and the pieces it had
+  uint64_t spent_ = 0;       // of kMostWork
+  uint64_t first_work_ = 0;  // of the first sweep and its draft, 0: none yet; and the pieces it had
   size_t first_pieces_ = 0;
   Nanoseconds least_time_ = 0;  // no plan within the budgets is faster
   bool has_plan_ = false;

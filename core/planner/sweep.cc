@@ -7,8 +7,9 @@
 namespace tidemark::core::planner {
 namespace {
 
-constexpr uint64_t kWorkToUse = 5;  // what a use costs, in pieces that are looked at after it
-constexpr uint32_t kWarmUp = 2;     // iterations before the one that is written down
+constexpr uint64_t kWorkToUse = 5;     // what a use costs, in pieces that are looked at after it
+constexpr uint64_t kWorkOfPiece = 14;  // to make it and to start with it
+constexpr uint32_t kWarmUp = 2;        // iterations before the one that is written down
 
 }  // namespace
 
@@ -21,6 +22,7 @@ Sweep::Result Sweep::Run(const Timeline& timeline, const Horizon& horizon, const
   work_ = 0;
   if (machine.device_budget < timeline.largest_floor()) return Result::kStuck;
   if (!Prepare()) return Result::kNoMemory;
+  work_ += kWorkOfPiece * pieces_.size();
   const uint32_t from = kWarmUp * n_, to = from + n_;
   for (uint32_t now = 0; now < to + n_; ++now) {
     const Result result = Boundary(now);

@@ -7,6 +7,9 @@
 namespace tidemark::core::planner {
 namespace {
 
+constexpr uint64_t kWorkToWrite = 8;     // a part's moves,
+constexpr uint64_t kWorkToFitHost = 24;  // and to look whether the host holds the copies
+
 struct Style {
   bool keeps_copies;
   bool copies_late;  // copies out start when they are due, not as soon as the content is there
@@ -181,6 +184,7 @@ class Writer {
 DraftResult WriteMoves(const Timeline& timeline, const Machine& machine, Draft* draft, Plan* plan) {
   SortByPart(&draft->aways);
   if (!draft->keeps_parts) MergeNeighbours(&draft->aways);
+  draft->work += kWorkToWrite * draft->aways.size();
   Writer writer(timeline, draft->aways, plan);
   Array<Bytes> host;
   const auto fits = [&] {
@@ -190,6 +194,7 @@ DraftResult WriteMoves(const Timeline& timeline, const Machine& machine, Draft* 
   if (machine.host_budget == kNoLimit) return DraftResult::kDone;
   for (const HostSaving saving :
        {HostSaving::kWait, HostSaving::kBack, HostSaving::kAgain, HostSaving::kLate}) {
+    draft->work += kWorkToFitHost * draft->aways.size();
     if (!HostBytes(timeline, *plan, &host)) return DraftResult::kNoMemory;
     if (fits()) return DraftResult::kDone;
     if (!SaveHost(timeline, machine, saving, *plan, &host, draft) || !writer.Run({true, false})) {
@@ -197,6 +202,7 @@ DraftResult WriteMoves(const Timeline& timeline, const Machine& machine, Draft* 
     }
   }
   for (const Style style : {Style{true, false}, Style{true, true}, Style{false, true}}) {
+    draft->work += kWorkToFitHost * draft->aways.size();
     if (!writer.Run(style)) return DraftResult::kNoMemory;
     if (!HostBytes(timeline, *plan, &host)) return DraftResult::kNoMemory;
     if (fits()) return DraftResult::kDone;

@@ -17,6 +17,7 @@
 #include "tests/bench/planner/more.h"
 #include "tests/bench/planner/nets.h"
 #include "tests/bench/planner/picture.h"
+#include "tests/bench/planner/plan_time.h"
 #include "tests/bench/planner/published.h"
 #include "tests/bench/planner/robustness.h"
 #include "tests/bench/planner/short_host.h"
@@ -171,6 +172,7 @@ int Main(int argc, char** argv) {
   PrintModes(nets);
   PrintMore(cells);
   PrintShortHost(nets);
+  PrintPlanTime(nets);
   Draw(nets, options.picture);
   if (!options.csv.empty() && !WriteCsv(cells, options.csv)) {
     std::fprintf(stderr, "planner_bench: %s cannot be written\n", options.csv.c_str());

@@ -14,14 +14,6 @@
 #include "tests/bench/progress.h"
 
 namespace tidemark::bench {
-namespace {
-
-constexpr int kSeeds = 3;
-
-struct World {
-  const core::Step* step;
-  core::Machine machine;
-};
 
 core::Step NoisyCopy(const core::Step& step, uint64_t seed) {
   core::Step copy;
@@ -35,6 +27,15 @@ core::Step NoisyCopy(const core::Step& step, uint64_t seed) {
   }
   return copy;
 }
+
+namespace {
+
+constexpr int kSeeds = 3;
+
+struct World {
+  const core::Step* step;
+  core::Machine machine;
+};
 
 // What one plan or replan is worth in a world, as bound/time; below 0: it did not run.
 double Worth(const World& world, const core::Plan& plan, double bound_ns) {
