@@ -5,6 +5,7 @@
 
 #include "core/planner.h"
 #include "tests/bench/planner/cell.h"
+#include "tests/bench/planner/in_parallel.h"
 #include "tests/bench/progress.h"
 
 namespace tidemark::bench {
@@ -32,6 +33,26 @@ std::string Within(const Net& net, const core::Machine& machine, const core::Pla
          " / " + Percent(run.step_ns / run.ideal_ns - 1, 2);
 }
 
+std::string Row(const Net& net) {
+  Progress("planner", "table 4, " + net.named.name);
+  char text[64];
+  std::snprintf(text, sizeof text, "%-21s", net.named.name.c_str());
+  std::string row = text;
+  const auto add = [&](const core::Machine& machine, const core::PlanGoal& goal) {
+    double ms = 0;
+    const std::string within = Within(net, machine, goal, &ms);
+    std::snprintf(text, sizeof text, " %15s %8.0f", within.c_str(), ms);
+    row += text;
+  };
+  core::Machine machine = MachineWith(core::kNoLimit, kGbPerS);
+  for (double slowdown : {0.0, 0.005, 0.05}) {
+    add(machine, {core::PlanMode::kWithinSlowdown, slowdown});
+  }
+  machine.device_budget = steps::WorkingSetFloor(net.named.step, machine);
+  add(machine, core::PlanGoal());
+  return row;
+}
+
 }  // namespace
 
 void PrintModes(const std::vector<Net>& nets) {
@@ -42,22 +63,9 @@ void PrintModes(const std::vector<Net>& nets) {
       "%-21s %15s %8s %15s %8s %15s %8s %15s %8s\n",
       kGbPerS, 100 * core::kNotSlower, "net", "0 %", "plan ms", "0.5 %", "plan ms", "5 %",
       "plan ms", "aggressive", "plan ms");
-  for (const Net& net : nets) {
-    Progress("planner", "table 4, " + net.named.name);
-    core::Machine machine = MachineWith(core::kNoLimit, kGbPerS);
-    std::printf("%-21s", net.named.name.c_str());
-    double ms = 0;
-    for (double slowdown : {0.0, 0.005, 0.05}) {
-      core::PlanGoal goal;
-      goal.mode = core::PlanMode::kWithinSlowdown;
-      goal.slowdown = slowdown;
-      std::printf(" %15s", Within(net, machine, goal, &ms).c_str());
-      std::printf(" %8.0f", ms);
-    }
-    machine.device_budget = steps::WorkingSetFloor(net.named.step, machine);
-    std::printf(" %15s", Within(net, machine, core::PlanGoal(), &ms).c_str());
-    std::printf(" %8.0f\n", ms);
-  }
+  std::vector<std::string> rows(nets.size());
+  InParallel(nets.size(), [&](size_t i) { rows[i] = Row(nets[i]); });
+  for (const std::string& row : rows) std::printf("%s\n", row.c_str());
 }
 
 }  // namespace tidemark::bench

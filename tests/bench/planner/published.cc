@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tests/bench/planner/cell.h"
+#include "tests/bench/planner/in_parallel.h"
 #include "tests/bench/progress.h"
 
 namespace tidemark::bench {
@@ -72,6 +73,34 @@ void PrintVerdict(const Published& p, const Cell& cell) {
               ours >= theirs - 5e-4 ? "met" : "NOT MET", p.net, ours, theirs);
 }
 
+struct Row {
+  const Published* published;
+  const Net* net;
+  Cell fitting;    // in the published host memory
+  Cell unlimited;  // in any, where that is too small
+
+  bool IsTooLarge() const {
+    return static_cast<double>(net->live_peak) >= static_cast<double>(kDevice + kHost);
+  }
+};
+
+void Fill(bool is_unlimited, Row* row) {
+  if (is_unlimited && !row->IsTooLarge()) return;
+  Progress("planner", "table 2, " + row->net->named.name);
+  core::Machine machine = MachineWith(kDevice, kLinkGbPerS);
+  if (!is_unlimited) machine.host_budget = kHost;
+  const std::vector<Policy> policies(std::begin(kPolicies), std::end(kPolicies));
+  (is_unlimited ? row->unlimited : row->fitting) = ScoreCell(*row->net, machine, policies);
+}
+
+void Print(const Row& row) {
+  PrintRow(*row.published, row.fitting, "128 GiB");
+  if (!row.IsTooLarge()) return;
+  std::printf("%-18s           its live bytes are %.0f GiB: the published runs used the SSD\n", "",
+              static_cast<double>(row.net->live_peak) / kGiB);
+  PrintRow(*row.published, row.unlimited, "unlimited");
+}
+
 }  // namespace
 
 void PrintPublished(const std::vector<Net>& nets) {
@@ -86,28 +115,19 @@ void PrintPublished(const std::vector<Net>& nets) {
       "here");
   std::printf("%-18s %9s | %7s %7s %7s | %7s %7s %7s %8s %9s %7s\n", "net", "host", "LRU", "DeepUM",
               "G10", "LRU", "DeepUM", "G10", "next-use", "Tidemark", "bound");
-  const std::vector<Policy> policies(std::begin(kPolicies), std::end(kPolicies));
-  std::vector<std::pair<const Published*, Cell>> fitting;
+  std::vector<Row> rows;
   for (const Published& p : kPublished) {
     const Net* net = Find(nets, p.net);
-    if (net == nullptr) continue;
-    Progress("planner", std::string("table 2, ") + p.net);
-    core::Machine machine = MachineWith(kDevice, kLinkGbPerS);
-    machine.host_budget = kHost;
-    fitting.emplace_back(&p, ScoreCell(*net, machine, policies));
-    PrintRow(p, fitting.back().second, "128 GiB");
-    if (static_cast<double>(net->live_peak) < static_cast<double>(kDevice + kHost)) continue;
-    std::printf("%-18s           its live bytes are %.0f GiB: the published runs used the SSD\n",
-                "", static_cast<double>(net->live_peak) / kGiB);
-    machine.host_budget = core::kNoLimit;
-    PrintRow(p, ScoreCell(*net, machine, policies), "unlimited");
+    if (net != nullptr) rows.push_back({&p, net, {}, {}});
   }
-  if (fitting.empty()) {
+  InParallel(2 * rows.size(), [&](size_t i) { Fill(i % 2 != 0, &rows[i / 2]); });
+  for (const Row& row : rows) Print(row);
+  if (rows.empty()) {
     std::printf("none of its steps is in the trace folder\n");
     return;
   }
   std::printf("\nSummary of table 2 against its target\n");
-  for (const auto& [p, cell] : fitting) PrintVerdict(*p, cell);
+  for (const Row& row : rows) PrintVerdict(*row.published, row.fitting);
 }
 
 }  // namespace tidemark::bench
