@@ -19,7 +19,8 @@ PriceAscent::PriceAscent(const Machine& machine, const Array<double>& demand, ui
 
 bool PriceAscent::Allocate() {
   const size_t prices = moments_ + 2 * size_t{slots_};
-  return price_.Resize(prices, 0) && slope_.Resize(prices, 0) && direction_.Resize(prices, 0);
+  return price_.Resize(prices, 0) && slope_.Resize(prices, 0) && direction_.Resize(prices, 0) &&
+         centre_.Resize(prices, 0) && mean_.Resize(prices, 0);
 }
 
 void PriceAscent::ClearSlopes() { std::fill(slope_.begin(), slope_.end(), 0); }
@@ -86,6 +87,44 @@ void PriceAscent::Ascend(double rise) {
   if (norm <= 0) return;
   for (size_t i = 0; i < slope_.size(); ++i) price_[i] += direction_[i] * rise / norm;
   Project();
+}
+
+void PriceAscent::SetCentre() { std::copy(price_.begin(), price_.end(), centre_.begin()); }
+
+void PriceAscent::StartMean() { std::copy(slope_.begin(), slope_.end(), mean_.begin()); }
+
+bool PriceAscent::StepFromCentre(double rise) {
+  std::copy(centre_.begin(), centre_.end(), price_.begin());
+  std::copy(mean_.begin(), mean_.end(), slope_.begin());
+  KeepInside();
+  double norm = 0;
+  for (const double slope : slope_) norm += slope * slope;
+  if (norm <= 0) return false;
+  std::copy(slope_.begin(), slope_.end(), direction_.begin());
+  for (size_t i = 0; i < price_.size(); ++i) price_[i] += direction_[i] * rise / norm;
+  Project();
+  return true;
+}
+
+double PriceAscent::MixSlopes(double most) {
+  constexpr double kLeastPart = 0.1;
+  double across = 0;
+  double apart = 0;
+  for (size_t i = 0; i < slope_.size(); ++i) {
+    const double difference = slope_[i] - mean_[i];
+    across -= mean_[i] * difference;
+    apart += difference * difference;
+  }
+  const double best = apart > 0 ? across / apart : most;
+  const double weight = std::min(std::max(best, most * kLeastPart), most);
+  for (size_t i = 0; i < slope_.size(); ++i) mean_[i] += weight * (slope_[i] - mean_[i]);
+  return weight;
+}
+
+bool PriceAscent::PointsOn() const {
+  double along = 0;
+  for (size_t i = 0; i < slope_.size(); ++i) along += slope_[i] * direction_[i];
+  return along >= 0;
 }
 
 void PriceAscent::Project() {

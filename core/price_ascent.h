@@ -1,7 +1,10 @@
 // Finds good prices for absent bytes, per moment, and for the time of the links, per slot of time:
 // the linear program that they are the dual of is the user's, who says after each step what its
-// value depends on. Steps are those of a subgradient method with deflection (Camerini, Fratta,
-// Maffioli 1975). Prices are numbers around 1; the user gives them units. Threads: none of its own.
+// value depends on. Two methods: a subgradient method with deflection (Camerini, Fratta, Maffioli
+// 1975), which raises the value fast; and the volume algorithm (Barahona and Anbil 2000), which is
+// after the primal solution, too: what the user does at the prices, weighed like their slopes,
+// comes close to it. Prices are numbers around 1; the user gives them units. Threads: none of its
+// own.
 
 #ifndef TIDEMARK_CORE_PRICE_ASCENT_H_
 #define TIDEMARK_CORE_PRICE_ASCENT_H_
@@ -43,6 +46,19 @@ class PriceAscent {
   double SellTime(uint32_t slot, double duration);
   // One step, as long as a rise of the value by `rise` needs at the least.
   void Ascend(double rise);
+
+  // The volume algorithm steps from a centre, the best prices so far, along a mean of slopes.
+  // The prices become the centre; with their slopes, which become the mean at first.
+  void SetCentre();
+  void StartMean();
+  // To prices as far from the centre as a rise of the value by `rise` needs; false: none is near.
+  [[nodiscard]] bool StepFromCentre(double rise);
+  // Puts the slopes into the mean. Returns their weight in it, at most `most`: with which the mean
+  // is the shortest.
+  double MixSlopes(double most);
+  // Whether the slopes still point where the step went.
+  bool PointsOn() const;
+
   // To the nearest allowed prices.
   void Project();
 
@@ -57,6 +73,7 @@ class PriceAscent {
   // A slot's time is worth max(p, q, p * out_share_ + q * in_share_) of out price p, in price q.
   double out_share_ = 0, in_share_ = 0;
   Array<double> price_, slope_, direction_;  // moments, slots out, slots in
+  Array<double> centre_, mean_;
 };
 
 }  // namespace tidemark::core

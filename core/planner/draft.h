@@ -32,6 +32,10 @@ struct Away {
   uint32_t ready = 0;
   // Counted likewise, where it is known: the boundary at which the copy in is done; 0: it is not.
   uint32_t back = 0;
+  // Where the copy in stands in its queue: by boundary (counted like reserve; its own reserve if
+  // that is later), then by order, then by `ready`.
+  uint32_t fetch = 0;
+  uint32_t fetch_order = 0;
   // With a limited host: the copy out starts at `issue` even if its content is there before; a copy
   // that is still valid is made again, so that the host need not keep it.
   bool copies_late = false;

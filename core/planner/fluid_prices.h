@@ -1,7 +1,7 @@
 // Prices for absent bytes and for link time at which the bytes of a fluid step, each doing what
-// pays best, come close to its fastest execution: not at any one of the prices, but in the mean
-// over many near the best. Not a bound (core/bounds/dual_bound.h is one): it knows that memory is
-// given back and taken at boundaries. Threads: none of its own.
+// pays best, come close to its fastest execution: not at any one of the prices, but in a weighed
+// mean over many near the best. Not a bound (core/bounds/dual_bound.h is one): it knows that memory
+// is given back and taken at boundaries. Threads: none of its own.
 
 #ifndef TIDEMARK_CORE_PLANNER_FLUID_PRICES_H_
 #define TIDEMARK_CORE_PLANNER_FLUID_PRICES_H_
@@ -15,25 +15,31 @@
 
 namespace tidemark::core::planner {
 
-// What the bytes of a gap do at some prices.
-struct FluidChoice {
-  uint32_t release = kNone;  // kNone: they stay
-  uint32_t reserve = 0;
-  uint32_t copy_slot = 0;  // of the copy out that serves the whole chain
+// Which share of some bytes does something when, in the weighed mean: share[k] of them at first +
+// k.
+struct FluidShares {
+  uint32_t first = 0;
+  uint32_t count = 0;
+  uint32_t at = 0;  // in FluidPrices::share
 };
 
 class FluidPrices {
  public:
   // The step is kept by reference, and has a gap.
-  FluidPrices(const FluidStep& step, const Timeline& timeline, const Machine& machine);
+  FluidPrices(const FluidStep& step, const Machine& machine);
 
-  // So many evaluations of all gaps, the last of which are sampled; `stall` in ns: how much longer
-  // than its operations the step takes, roughly. False: no host memory.
+  // So many evaluations of all gaps, sampled by weight; `stall` in ns: how much longer than its
+  // operations the step takes, at most. False: no host memory.
   [[nodiscard]] bool Run(uint32_t steps, double stall);
 
-  static constexpr uint32_t kSamples = 256;
-  const FluidChoice& choice(uint32_t sample, uint32_t gap) const {
-    return choices_[sample * step_.gaps.size() + gap];
+  // Of a gap of the first chain of a class: boundaries, and slots of copies in.
+  const FluidShares& release(uint32_t gap) const { return gap_shares_[gap].release; }
+  const FluidShares& reserve(uint32_t gap) const { return gap_shares_[gap].reserve; }
+  const FluidShares& in(uint32_t gap) const { return gap_shares_[gap].in; }
+  // Of a class: slots of copies out.
+  const FluidShares& out(uint32_t alike) const { return out_shares_[alike]; }
+  double share(const FluidShares& shares, uint32_t k) const {
+    return shares_[shares.at + k] * scale_;
   }
 
  private:
@@ -44,34 +50,47 @@ class FluidPrices {
     uint32_t in_slot;
   };
 
+  struct Cheapest {
+    double price;
+    uint32_t slot;
+  };
+
   [[nodiscard]] bool Allocate();
   void Start();
+  [[nodiscard]] bool AllocateShares();
+  void Share(double weight);
   double Evaluate();
   void SpreadPrices();
-  double Chain(const FluidChain& chain);
+  double Chain(uint32_t alike);
   double Gap(const FluidGap& gap, uint32_t first_stay, uint32_t* release);
   double LeaveFirst(const FluidChain& chain, double later, uint32_t* first, uint32_t* copy_slot);
-  void Book(const Stay& stay, uint32_t release, double bytes);
 
   const FluidStep& step_;
-  const Timeline& timeline_;
   const uint32_t n_;
   PriceAscent ascent_;
   double away_unit_ = 0, out_unit_ = 0, in_unit_ = 0;  // ns per byte, of a price of 1
   Array<double> away_, out_, in_;  // prices in ns per byte, over two iterations and a bit
-  struct Cheap {
-    double price;
-    uint32_t slot;
-  };
-  static Cheap Cheapest(const Array<double>& prices, uint32_t slot);
-  // Per boundary: of the three slots up to it, where a copy out that leaves there may be made, and
-  // of the three behind it, where a copy in may.
-  Array<Cheap> cheap_out_, cheap_in_;
+  // Per boundary: of the slots since the one before, up to the wait for copies out at it; and of
+  // those from its wait for copies in up to the next one's for copies out.
+  Array<Cheapest> cheap_out_, cheap_in_;
+  Array<double> leaves_;     // bytes per boundary, less those that return
   Array<Stay> stay_;         // of the chain at hand, per boundary of its gaps
   Array<uint32_t> release_;  // per gap of it: the best, kNone: none pays ...
   Array<double> gain_;       // ... and what that gains
-  Array<FluidChoice> choices_;
-  FluidChoice* sample_ = nullptr;  // per gap, while one is taken
+  // What is done at the prices now.
+  struct Choice {
+    uint32_t release, reserve, in_slot;  // kNone: the bytes stay
+  };
+  Array<Choice> now_;       // per gap
+  Array<uint32_t> copied_;  // per class: slot; kNone: nothing is copied out
+  // What is done in the weighed mean: times scale_, which saves going through all at each step.
+  struct GapShares {
+    FluidShares release, reserve, in;
+  };
+  Array<GapShares> gap_shares_;
+  Array<FluidShares> out_shares_;
+  Array<double> shares_;
+  double scale_ = 1;
 };
 
 }  // namespace tidemark::core::planner

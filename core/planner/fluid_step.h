@@ -1,8 +1,10 @@
-// A step as if bytes were a fluid: for each operation how much must be away, and for each content
-// of a buffer the gaps in which any part of it can be. Every operation has three slots of link
-// time: 3i, the wait for copies out before operation i, after which memory is given back and
-// taken; 3i + 1, the wait for copies in after that; 3i + 2, the operation itself. Operations and
-// slots count on through the iteration's end. Threads: none of its own.
+// A step as if bytes were a fluid: for each stretch how much must be away, and for each content of
+// a buffer the gaps in which any part of it can be. A stretch is one operation or some in a row,
+// where the step is too long for that or safepoints are to be few: memory is given back and taken
+// at boundaries between stretches only. Every stretch has three slots of link time: 3i, the wait
+// for copies out before stretch i, after which memory is given back and taken; 3i + 1, the wait for
+// copies in after that; 3i + 2, the operations. Stretches and slots count on through the
+// iteration's end. Threads: none of its own.
 
 #ifndef TIDEMARK_CORE_PLANNER_FLUID_STEP_H_
 #define TIDEMARK_CORE_PLANNER_FLUID_STEP_H_
@@ -15,7 +17,7 @@
 
 namespace tidemark::core::planner {
 
-// Away from a release at `first` or later up to a reserve at `next` or sooner.
+// Away from a release at `first` or later up to a reserve at `next` or sooner, in stretches.
 struct FluidGap {
   uint32_t use = 0;  // the window
   uint32_t base =
@@ -27,26 +29,56 @@ struct FluidGap {
 // The gaps that one copy out serves, in order.
 struct FluidChain {
   BufferIndex buffer = 0;
-  uint32_t from = 0;      // boundary from which the content can be copied out
+  uint32_t from = 0;      // stretch from which the content can be copied out
   bool is_clean = false;  // never written: there is a copy from the start
   uint32_t first_gap = 0;
   uint32_t gap_count = 0;
+  // Chains with the same times do the same at any prices: the first of them stands for all.
+  uint32_t first_alike = 0;
+  uint32_t alike = 0;  // the class
+  uint32_t place = 0;  // among those alike
+};
+
+// Chains that are alike.
+struct FluidClass {
+  uint32_t chain = 0;  // the first of them
+  uint32_t count = 0;
+  double bytes = 0;  // of all
 };
 
 struct FluidStep {
-  Array<double> demand;    // per operation, bytes
-  Array<double> duration;  // per operation, ns
+  Array<OpIndex> starts;   // per stretch: its first operation
+  Array<double> demand;    // per stretch, bytes
+  Array<double> duration;  // per stretch, ns
   Array<FluidChain> chains;
   Array<FluidGap> gaps;
-  size_t size = 0;  // operations in all gaps together
+  Array<FluidClass> classes;
+  size_t size = 0;  // stretches in all gaps of one chain of each class
 
-  // Stops where the size would exceed `most`, with a size above it. False: no host memory.
-  [[nodiscard]] bool Build(const Timeline& timeline, const Machine& machine, size_t most);
+  // In at most so many stretches; with so many bytes less than the budget where an operation's
+  // floor allows it. False: no host memory.
+  [[nodiscard]] bool Build(const Timeline& timeline, const Machine& machine, uint32_t stretches,
+                           Bytes spare);
+
+  // The operation at whose start stretch k starts, counted on like it.
+  uint32_t OpAt(uint32_t k) const {
+    const auto count = static_cast<uint32_t>(starts.size());
+    return starts[k % count] + k / count * ops_;
+  }
 
  private:
+  [[nodiscard]] bool ChooseStarts(const Timeline& timeline, uint32_t stretches);
   [[nodiscard]] bool AddChains(const Timeline& timeline, BufferIndex b);
   [[nodiscard]] bool AddGap(const Timeline& timeline, uint32_t use, uint32_t base);
-  bool IsTight(const Use& use) const;
+  void DropEmptyChain();
+  bool IsTight(const FluidGap& gap) const;
+  uint32_t FirstFrom(uint32_t op) const;  // the first stretch that starts there or later
+  uint32_t LastUntil(uint32_t op) const;  // the last one that starts there or sooner
+  [[nodiscard]] bool Classify(const Timeline& timeline);
+  int Compare(const FluidChain& a, const FluidChain& b) const;
+
+  uint32_t ops_ = 0;
+  Array<uint32_t> stretch_of_;  // per operation
 };
 
 }  // namespace tidemark::core::planner

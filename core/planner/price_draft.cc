@@ -4,14 +4,43 @@
 
 #include "core/planner/fluid_prices.h"
 #include "core/planner/fluid_step.h"
+#include "core/planner/mend_draft.h"
 
 namespace tidemark::core::planner {
 namespace {
 
-constexpr size_t kPriceWork = 2'500'000;  // operations of gaps looked at, in all steps together
-constexpr size_t kFewestSteps = 250;      // with fewer it comes to nothing
-constexpr size_t kMostSteps = 400;
+constexpr size_t kPriceWork = 7'000'000;  // stretches of gaps looked at, in all steps together
+constexpr size_t kFewestSteps = 500;      // with fewer it comes to nothing
+constexpr size_t kMostSteps = 800;
+constexpr uint32_t kLongStretch = 3;  // operations, in the mean: with more it comes to nothing, too
+// Of the budget this part is spare: neither prices nor rounding are exact, and to mend is dearer.
+constexpr Bytes kSparePart = 256;
+constexpr Bytes kMostParts = 2048;  // of all that could leave, about
 
+// Where in some shares a byte stands, as q grows.
+class Quantile {
+ public:
+  Quantile(const FluidPrices& prices, const FluidShares& shares)
+      : prices_(prices), shares_(shares) {}
+
+  uint32_t At(double q) {
+    for (; k_ + 1 < shares_.count; ++k_) {
+      const double next = sum_ + prices_.share(shares_, k_);
+      if (next > q) break;
+      sum_ = next;
+    }
+    return shares_.first + k_;
+  }
+
+ private:
+  const FluidPrices& prices_;
+  const FluidShares& shares_;
+  uint32_t k_ = 0;
+  double sum_ = 0;  // of the shares before it
+};
+
+// Gives each part of a buffer its times: what leaves first is copied first and returns first. So a
+// part is copied before it leaves and leaves before it returns, since the bytes do so.
 class Rounding {
  public:
   Rounding(const Timeline& timeline, Bytes chunk, const FluidStep& step, const FluidPrices& prices,
@@ -19,63 +48,56 @@ class Rounding {
       : timeline_(timeline), chunk_(chunk), step_(step), prices_(prices), draft_(draft) {}
 
   bool Run() {
+    double all = 0;
+    for (const FluidClass& alike : step_.classes) all += alike.bytes;
+    part_ = RoundUp(static_cast<Bytes>(all) / kMostParts + 1, chunk_);
     for (const FluidChain& chain : step_.chains) {
-      Sort(chain);
-      if (!Round(chain)) return false;
+      for (uint32_t g = chain.first_gap; g < chain.first_gap + chain.gap_count; ++g) {
+        if (!Round(chain, g)) return false;
+      }
     }
     return true;
   }
 
  private:
-  static constexpr uint32_t kSamples = FluidPrices::kSamples;
-
-  // Samples that do alike stand together. Those that do the same do not become one: smaller parts
-  // let CoverDemand mend what rounding broke at less cost.
-  void Sort(const FluidChain& chain) {
-    for (uint32_t s = 0; s < kSamples; ++s) sorted_[s] = s;
-    std::sort(sorted_, sorted_ + kSamples, [&](uint32_t a, uint32_t b) {
-      for (uint32_t g = chain.first_gap; g < chain.first_gap + chain.gap_count; ++g) {
-        const FluidChoice &x = prices_.choice(a, g), &y = prices_.choice(b, g);
-        if (x.release != y.release) return x.release < y.release;
-        if (x.reserve != y.reserve) return x.reserve > y.reserve;
-        if (x.copy_slot != y.copy_slot) return x.copy_slot < y.copy_slot;
-      }
-      return a < b;
-    });
-  }
-
-  // Each sample gets an equal part of the chunks.
-  bool Round(const FluidChain& chain) {
+  bool Round(const FluidChain& chain, uint32_t g) {
+    const uint32_t like = step_.chains[chain.first_alike].first_gap + g - chain.first_gap;
+    const FluidShares& releases = prices_.release(like);
+    Quantile release(prices_, releases), reserve(prices_, prices_.reserve(like)),
+        in(prices_, prices_.in(like)), out(prices_, prices_.out(chain.alike));
+    double away = 0;
+    for (uint32_t k = 0; k < releases.count; ++k) away += prices_.share(releases, k);
     const Bytes whole = timeline_.buffer(chain.buffer).bytes;
-    const Bytes chunks = (whole - 1) / chunk_ + 1;
-    const auto sample_of = [&](Bytes at) { return (2 * at + 1) * kSamples / (2 * chunks); };
-    Bytes end = 0;
-    for (Bytes at = 0; at < chunks; at = end) {
-      for (end = at + 1; end < chunks && sample_of(end) == sample_of(at);) ++end;
-      for (uint32_t g = chain.first_gap; g < chain.first_gap + chain.gap_count; ++g) {
-        const FluidChoice& choice = prices_.choice(sorted_[sample_of(at)], g);
-        if (choice.release == kNone) continue;
-        Away a = WhenAway(chain, step_.gaps[g], choice);
-        a.offset = at * chunk_;
-        a.bytes = std::min(end * chunk_, whole) - a.offset;
-        if (!draft_->aways.Append(a)) return false;
-      }
+    const Bytes parts = (whole - 1) / part_ + 1;
+    const auto alike = static_cast<double>(step_.classes[chain.alike].count);
+    for (Bytes p = 0; p < parts; ++p) {
+      // Chains that are alike take turns.
+      const double q =
+          (static_cast<double>(p) + (chain.place + 0.5) / alike) / static_cast<double>(parts);
+      if (q >= away) break;
+      Away a = WhenAway(chain, step_.gaps[g], release.At(q), reserve.At(q), in.At(q), out.At(q));
+      a.offset = p * part_;
+      a.bytes = std::min(part_, whole - a.offset);
+      if (!draft_->aways.Append(a)) return false;
     }
     return true;
   }
 
-  Away WhenAway(const FluidChain& chain, const FluidGap& gap, const FluidChoice& choice) const {
+  Away WhenAway(const FluidChain& chain, const FluidGap& gap, uint32_t release, uint32_t reserve,
+                uint32_t in_slot, uint32_t out_slot) const {
     Away a;
     a.buffer = chain.buffer;
     a.use = gap.use;
-    a.release = choice.release - gap.base;
-    a.reserve = choice.reserve - gap.base;
-    a.ready = gap.next - gap.base;
+    a.release = step_.OpAt(release) - gap.base;
+    a.reserve = step_.OpAt(std::max(reserve, release + 1)) - gap.base;
+    a.ready = step_.OpAt(gap.next) - gap.base;
     // A copy in an operation's slot has to be in the queue before that operation.
-    const auto boundary = static_cast<int32_t>((choice.copy_slot + 2) / 3);
+    const auto boundary = static_cast<int32_t>(step_.OpAt(out_slot / 3));
     a.issue = static_cast<int32_t>(a.release);
     if (!chain.is_clean) a.issue = std::min(a.issue, boundary - static_cast<int32_t>(gap.base));
-    a.order = choice.copy_slot;
+    a.order = out_slot;
+    a.fetch = step_.OpAt((in_slot - 1) / 3) - gap.base;
+    a.fetch_order = (in_slot - 1) % 3;
     return a;
   }
 
@@ -84,23 +106,45 @@ class Rounding {
   const FluidStep& step_;
   const FluidPrices& prices_;
   Draft* draft_;
-  uint32_t sorted_[kSamples] = {};
+  Bytes part_ = 0;
 };
+
+// Of a fluid step with a stretch for each operation, at most.
+size_t SizeOf(const Timeline& timeline) {
+  size_t size = 0;
+  for (BufferIndex b = 0; b < timeline.buffers(); ++b) {
+    if (!timeline.CanMove(b)) continue;
+    for (uint32_t u = timeline.first_use(b); u < timeline.first_use(b + 1); ++u) {
+      const Use& use = timeline.use(u);
+      if (timeline.IsOpen(use)) size += use.next - use.op;
+    }
+  }
+  return size;
+}
 
 }  // namespace
 
 DraftResult DraftByPrices(const Timeline& timeline, const Machine& machine, double stall,
-                          Draft* draft) {
+                          uint32_t stretches, Draft* draft) {
   draft->aways.Clear();
-  FluidStep step;
   constexpr size_t kMostSize = kPriceWork / kFewestSteps;
-  if (!step.Build(timeline, machine, kMostSize)) return DraftResult::kNoMemory;
+  const uint32_t ops = timeline.ops();
+  const size_t size = SizeOf(timeline);
+  if (stretches >= ops && size > kMostSize) {
+    const double part = static_cast<double>(kMostSize) / static_cast<double>(size);
+    stretches = static_cast<uint32_t>(part * ops);
+    if (stretches < ops / kLongStretch) return DraftResult::kCannot;
+  }
+  FluidStep step;
+  const Bytes spare = machine.device_budget / kSparePart;
+  if (!step.Build(timeline, machine, stretches, spare)) return DraftResult::kNoMemory;
   if (step.size > kMostSize || step.gaps.empty()) return DraftResult::kCannot;
-  FluidPrices prices(step, timeline, machine);
+  FluidPrices prices(step, machine);
   const auto steps = static_cast<uint32_t>(std::min(kPriceWork / step.size, kMostSteps));
   if (!prices.Run(steps, stall)) return DraftResult::kNoMemory;
   Rounding rounding(timeline, machine.chunk_bytes, step, prices, draft);
-  return rounding.Run() ? DraftResult::kDone : DraftResult::kNoMemory;
+  const bool done = rounding.Run() && MendDraft(timeline, machine, draft);
+  return done ? DraftResult::kDone : DraftResult::kNoMemory;
 }
 
 }  // namespace tidemark::core::planner

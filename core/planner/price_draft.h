@@ -10,9 +10,10 @@
 namespace tidemark::core::planner {
 
 // `stall` in ns: what the step takes on top of its operations, by a plan that exists. The budget
-// holds roughly; CoverDemand sees to the rest. kCannot: the step is too large, or needs nothing.
+// holds roughly; CoverDemand sees to the rest. In at most so many stretches of the step, fewer
+// where it is long; with few of them there are few safepoints. kCannot: it needs nothing.
 DraftResult DraftByPrices(const Timeline& timeline, const Machine& machine, double stall,
-                          Draft* draft);
+                          uint32_t stretches, Draft* draft);
 
 }  // namespace tidemark::core::planner
 

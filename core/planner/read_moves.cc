@@ -24,6 +24,23 @@ bool ReadMove(const Timeline& timeline, const Machine& machine, const Move& move
   return away->release < away->reserve && away->reserve <= away->ready && away->ready <= use.next;
 }
 
+// Whether copies in are queued by `reserve`, then by the wait until `ready`.
+bool IsUsualOrder(const Timeline& timeline, const Plan& plan) {
+  const uint32_t n = timeline.ops();
+  const Move* before = nullptr;
+  const auto wait = [n](const Move& m) { return (m.ready + n - m.reserve) % n; };
+  for (const MoveIndex k : plan.in_queue) {
+    if (k >= plan.moves.size()) continue;
+    const Move& move = plan.moves[k];
+    if (before != nullptr && (before->reserve > move.reserve ||
+                              (before->reserve == move.reserve && wait(*before) > wait(move)))) {
+      return false;
+    }
+    before = &move;
+  }
+  return true;
+}
+
 bool Overlap(const Away& a, const Away& b) {
   return a.use == b.use && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes;
 }
@@ -44,6 +61,18 @@ bool ReadMoves(const Timeline& timeline, const Machine& machine, const Plan& pla
     place[m] = k;
     slot[m] = newest;
   }
+  // The same of copies in, where their order is another than WriteMoves gives them by itself.
+  Array<uint32_t> in_place, in_slot;
+  if (!in_place.Resize(plan.moves.size(), 0) || !in_slot.Resize(plan.moves.size(), 0)) return false;
+  const bool is_usual = IsUsualOrder(timeline, plan);
+  newest = 0;
+  for (uint32_t k = 0; k < plan.in_queue.size() && !is_usual; ++k) {
+    const MoveIndex m = plan.in_queue[k];
+    if (m >= plan.moves.size()) continue;
+    newest = std::max(newest, plan.moves[m].reserve);
+    in_place[m] = k;
+    in_slot[m] = newest - plan.moves[m].reserve;
+  }
   const bool is_limited = machine.host_budget < timeline.peak();
   const bool is_lossy =
       machine.in_rate_duplex < machine.in_rate || machine.out_rate_duplex < machine.out_rate;
@@ -59,6 +88,8 @@ bool ReadMoves(const Timeline& timeline, const Machine& machine, const Plan& pla
       away.issue = std::min(away.issue, static_cast<int32_t>(away.release));
     }
     away.order = place[m];
+    away.fetch = away.reserve + in_slot[m];
+    away.fetch_order = in_place[m];
     away.copies_late = is_limited || is_lossy;
     away.copies_again = is_limited && !move.clean;
     if (!draft->aways.Append(away)) return false;

@@ -5,7 +5,6 @@
 
 #include "core/bounds.h"
 #include "core/planner/demand_draft.h"
-#include "core/planner/price_draft.h"
 #include "core/planner/safepoints.h"
 
 namespace tidemark::core::planner {
@@ -169,16 +168,6 @@ double Search::PartThatStays(double room) const {
   const double streams = room * static_cast<double>(timeline_.largest_floor());
   const double left = static_cast<double>(machine_.device_budget) - streams;
   return left > 0 ? std::min(left / static_cast<double>(timeline_.peak()), 1.0) : 0;
-}
-
-Found Search::TryPrices() {
-  if (!has_plan_ || IsDone()) return Found::kNothing;
-  const auto stall = static_cast<double>(best_.step_time - timeline_.ideal());
-  const DraftResult drafted = DraftByPrices(timeline_, machine_, stall, &draft_);
-  if (drafted == DraftResult::kNoMemory) return Found::kNoMemory;
-  if (drafted == DraftResult::kCannot) return Found::kNothing;
-  trial_.recipe = best_.recipe;
-  return TryDraft();
 }
 
 Found Search::TrySweep(const SweepOptions& options) {

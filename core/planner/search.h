@@ -43,8 +43,8 @@ class Search {
   Found Improve();
   // The same with the parts of the best plan: thousands of trials for small steps, few for large.
   Found Polish();
-  // A draft by prices, for steps that are small enough and have a plan. The last thing to try: it
-  // has many small parts, with which Polish gets nowhere.
+  // Drafts by prices, for steps that are short enough, have a plan and lose time. The last thing to
+  // try: they have many small parts, with which Polish gets nowhere.
   Found TryPrices();
 
   // What planning may take until drafts by prices, which take up to 2'000'000 of the same where a
@@ -74,6 +74,7 @@ class Search {
   bool IsShort() const;
   uint64_t MostSweepWork() const { return IsShort() ? kSweepWorkOfShort : kSweepWork; }
 
+  Found TryPrices(uint32_t stretches);
   Found TryDraft(const CoverChoice& choice = {});
   Found ValueDraft(const CoverChoice& choice, double most);
   double SafepointsAtMost() const;

@@ -35,7 +35,8 @@ void MergeNeighbours(Array<Away>* aways) {
     for (size_t k = 0; same && k < end - first; ++k) {
       const Away &a = (*aways)[last + k], &b = (*aways)[first + k];
       same = a.use == b.use && a.release == b.release && a.reserve == b.reserve &&
-             a.ready == b.ready && a.issue == b.issue && a.copies_late == b.copies_late &&
+             a.ready == b.ready && a.fetch == b.fetch && a.fetch_order == b.fetch_order &&
+             a.issue == b.issue && a.copies_late == b.copies_late &&
              a.copies_again == b.copies_again;
     }
     if (same) {
@@ -57,11 +58,15 @@ class Writer {
   bool Run(Style style) {
     plan_->moves.Clear();
     places_.Clear();
-    if (!plan_->moves.Reserve(aways_.size()) || !places_.Reserve(aways_.size())) return false;
+    if (!plan_->moves.Reserve(aways_.size()) || !places_.Reserve(aways_.size()) ||
+        !returns_.Resize(aways_.size())) {
+      return false;
+    }
     for (size_t first = 0, end = 0; first < aways_.size(); first = end) {
       end = PartEnd(aways_, first);
       const bool is_first = first == 0 || aways_[first - 1].buffer != aways_[first].buffer;
-      if (is_first && !NoteReturns(first)) return false;
+      if (is_first) overlaps_ = Overlap(first);
+      if (is_first && overlaps_ && !NoteReturns(first)) return false;
       for (size_t k = first; k < end; ++k) {
         if (!plan_->moves.Append(WriteMove(first, end, k, style))) return false;
       }
@@ -78,9 +83,10 @@ class Writer {
     uint32_t order;
     MoveIndex move;
   };
-  struct Return {  // of a move: when it is put into the queue, and how long after it is due
-    OpIndex reserve;
-    uint32_t wait;
+  struct Return {  // of a move: its place in the queue, and when it is due
+    uint32_t slot;
+    uint32_t order;
+    uint32_t ready;
     MoveIndex move;
   };
   static constexpr int64_t kNeverAway = 0, kAway = 1;  // until NoteReturns is done
@@ -96,6 +102,25 @@ class Writer {
     if (use.since_write == kNone) return true;
     const int64_t returned = int64_t{timeline_.use(before.use).next} - shift;
     return int64_t{use.op} - use.since_write < returned;
+  }
+
+  // Whether parts of the buffer, from `first` on, are cut one way for one window and another way
+  // for another, or away twice in one.
+  bool Overlap(size_t first) const {
+    Bytes covered = 0;
+    for (size_t k = first; k < aways_.size() && aways_[k].buffer == aways_[first].buffer; ++k) {
+      const bool repeats = k > first && IsSamePart(aways_[k - 1], aways_[k]);
+      if (repeats ? aways_[k - 1].use == aways_[k].use : aways_[k].offset < covered) return true;
+      covered = aways_[k].offset + aways_[k].bytes;
+    }
+    return false;
+  }
+
+  // The last return before window k of what leaves in it, counted like the window.
+  int64_t LastReturn(size_t first, size_t end, size_t k) const {
+    if (overlaps_) return last_return_[aways_[k].use - first_use_];
+    return k == first ? int64_t{timeline_.use(aways_[end - 1].use).next} - n_
+                      : int64_t{timeline_.use(aways_[k - 1].use).next};
   }
 
   // For each window of the buffer whose parts start at `first`: the last return of any part of it
@@ -131,10 +156,13 @@ class Writer {
     move.reserve = a.reserve % n_;
     move.ready = a.ready % n_;
     move.clean = style.keeps_copies && !a.copies_again && IsClean(first, end, k);
+    const auto round = static_cast<uint32_t>(a.reserve / n_ * n_);
+    returns_[k] = {std::max(a.fetch, a.reserve) - round, a.fetch_order, a.ready - round,
+                   static_cast<MoveIndex>(k)};
     if (move.clean) return move;
     int64_t after =
         use.since_write == kNone ? int64_t{use.next} - n_ : int64_t{use.op} - use.since_write;
-    after = std::max(after, last_return_[a.use - first_use_]);
+    after = std::max(after, LastReturn(first, end, k));
     const int64_t issue = std::max(std::min<int64_t>(a.issue, a.release), after + 1);
     if (style.copies_late || a.copies_late || Round(issue - 1) != Round(after))
       after = std::max(after, issue - 1);
@@ -147,23 +175,16 @@ class Writer {
 
   bool WriteQueues() {
     Array<MoveIndex>&out = plan_->out_queue, &in = plan_->in_queue;
-    const Array<Move>& moves = plan_->moves;
-    if (!out.Resize(places_.size()) || !in.Resize(moves.size()) || !returns_.Resize(in.size())) {
-      return false;
-    }
+    if (!out.Resize(places_.size()) || !in.Resize(returns_.size())) return false;
     std::sort(places_.begin(), places_.end(), [](const Place& a, const Place& b) {
       if (a.slot != b.slot) return a.slot < b.slot;
       return a.order != b.order ? a.order < b.order : a.move < b.move;
     });
     for (size_t k = 0; k < out.size(); ++k) out[k] = places_[k].move;
-    for (MoveIndex m = 0; m < in.size(); ++m) {
-      const OpIndex reserve = moves[m].reserve, ready = moves[m].ready;
-      const auto wait = ready >= reserve ? ready - reserve : ready + timeline_.ops() - reserve;
-      returns_[m] = {reserve, wait, m};
-    }
     std::sort(returns_.begin(), returns_.end(), [](const Return& a, const Return& b) {
-      if (a.reserve != b.reserve) return a.reserve < b.reserve;
-      return a.wait != b.wait ? a.wait < b.wait : a.move < b.move;
+      if (a.slot != b.slot) return a.slot < b.slot;
+      if (a.order != b.order) return a.order < b.order;
+      return a.ready != b.ready ? a.ready < b.ready : a.move < b.move;
     });
     for (size_t k = 0; k < in.size(); ++k) in[k] = returns_[k].move;
     return true;
@@ -175,6 +196,7 @@ class Writer {
   const int64_t n_;
   Array<Place> places_;
   Array<Return> returns_;
+  bool overlaps_ = false;       // parts of the buffer at hand
   Array<int64_t> last_return_;  // of NoteReturns: by window of one buffer,
   uint32_t first_use_ = 0;      // from this one on
 };

@@ -1,0 +1,43 @@
+// Drafts by prices: of the step as it is, or in as many stretches as there is time for; then in
+// few.
+
+#include "core/planner/price_draft.h"
+#include "core/planner/search.h"
+
+namespace tidemark::core::planner {
+namespace {
+
+// Stretches of drafts by prices, where safepoints are at least this share of what is lost.
+constexpr uint32_t kFewStretches[] = {24, 12};
+constexpr double kManyRemaps = 0.25;
+constexpr Nanoseconds kLittleLost = 200;  // part of the ideal time for which no such draft is made
+
+}  // namespace
+
+Found Search::TryPrices() {
+  if (!has_plan_ || best_.step_time - timeline_.ideal() < timeline_.ideal() / kLittleLost) {
+    return Found::kNothing;
+  }
+  const Found found = TryPrices(kNone);
+  if (found == Found::kNoMemory || machine_.safepoint == 0) return found;
+  // Where safepoints are much of what is lost, fewer boundaries are better.
+  for (const uint32_t stretches : kFewStretches) {
+    const auto lost = static_cast<double>(best_.step_time - timeline_.ideal());
+    const double remaps = static_cast<double>(machine_.safepoint) * best_.safepoints;
+    if (remaps < kManyRemaps * lost) break;
+    if (TryPrices(stretches) == Found::kNoMemory) return Found::kNoMemory;
+  }
+  return Found::kPlan;
+}
+
+Found Search::TryPrices(uint32_t stretches) {
+  if (!has_plan_ || IsDone()) return Found::kNothing;
+  const auto stall = static_cast<double>(best_.step_time - timeline_.ideal());
+  const DraftResult drafted = DraftByPrices(timeline_, machine_, stall, stretches, &draft_);
+  if (drafted == DraftResult::kNoMemory) return Found::kNoMemory;
+  if (drafted == DraftResult::kCannot) return Found::kNothing;
+  trial_.recipe = best_.recipe;
+  return TryDraft();
+}
+
+}  // namespace tidemark::core::planner
