@@ -18,7 +18,8 @@ std::atomic<int> has_barrier{0};
 bool HasBarrier() {
   int has = has_barrier.load(std::memory_order_relaxed);
   if (has == 0) {
-    const bool works = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
+    const bool works =
+        syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0, 0) == 0;
     has_barrier.store(has = works ? 1 : 2, std::memory_order_relaxed);
   }
   return has == 1;
@@ -38,15 +39,15 @@ void BarrierEverywhere() {
 
 void BiasedMutex::LockSlow() {
   mutex_.Lock();
-  if (!owned_) return;
+  if (own_ == nullptr) return;
   Recall();
-  while (OwnerIsInside()) FutexWait(&inside_, 1, nullptr);
+  while (OwnerIsInside()) FutexWait(&own_->inside, 1, nullptr);
   EndOwnership();
 }
 
 bool BiasedMutex::TryLockSlow() {
   if (!mutex_.TryLock()) return false;
-  if (!owned_) return true;
+  if (own_ == nullptr) return true;
   Recall();
   if (OwnerIsInside()) {  // who comes next waits for it
     mutex_.Unlock();
@@ -64,20 +65,30 @@ void BiasedMutex::UnlockSlow() {
   } else if (++run_ >= needed_ && HasBarrier()) {
     run_ = 0;
     taken_ = 0;
-    owned_ = true;
-    owner_.store(self, std::memory_order_relaxed);
+    own_ = PlaceOf(self);
+    owner_.store(own_, std::memory_order_release);
   }
   mutex_.Unlock();
 }
 
-// From the barrier on the owner knows, and whoever reads inside_ knows whether it came in before.
+// Null: all are of others.
+BiasedMutex::Place* BiasedMutex::PlaceOf(const void* thread) {
+  for (Place& place : places_) {
+    const void* of = place.thread.load(std::memory_order_relaxed);
+    if (of == nullptr) place.thread.store(of = thread, std::memory_order_relaxed);
+    if (of == thread) return &place;
+  }
+  return nullptr;
+}
+
+// From the barrier on the owner knows, and whoever reads `inside` knows whether he came in before.
 void BiasedMutex::Recall() {
   owner_.store(nullptr, std::memory_order_relaxed);
   BarrierEverywhere();
 }
 
 void BiasedMutex::EndOwnership() {
-  owned_ = false;
+  own_ = nullptr;
   last_ = nullptr;
   if (taken_ >= kPays) {
     needed_ = kFirstRun;
@@ -86,6 +97,6 @@ void BiasedMutex::EndOwnership() {
   }
 }
 
-void BiasedMutex::WakeTaker() { FutexWake(&inside_, 1); }
+void BiasedMutex::WakeTaker(Place* place) { FutexWake(&place->inside, 1); }
 
 }  // namespace tidemark::interpose
