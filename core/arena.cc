@@ -20,6 +20,12 @@ bool Arena::Init(ChunkIndex chunks, const ArenaSeam& seam, const ArenaOptions& o
 }
 
 Block* Arena::AllocateSlow(Request request) {
+  // What a plan as it is keeps from others may be all they need.
+  if (held_ && plan_.as_is()) {
+    PutBack();
+    plan_.DropAsIs();
+    if (Block* block = Place(request)) return block;
+  }
   Block* block = Extend(request.bytes, kAnyOffset, false) ? Place(request) : nullptr;
   if (block == nullptr) {
     const bool settled = Settle();

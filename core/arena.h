@@ -93,7 +93,7 @@ class Arena {
   Block* Allocate(Bytes bytes, StreamId stream = kAnyStream) {
     if (holes_on_host_) ReleaseHost();
     const Request request{bytes, passed_, stream, false};
-    if (!plan_.on() || bytes <= kSmallLimit) return AllocateAnywhere(request);
+    if (bytes <= kSmallLimit || !(plan_.on() || LooksForPlan())) return AllocateAnywhere(request);
     return held_ ? AllocateHeld(request) : AllocateByPlan(request);
   }
   // `stream` is where the block was last used; kAnyStream when that is not known. Other streams may
@@ -154,6 +154,8 @@ class Arena {
     ChunkIndex count = 0;
   };
   static constexpr Bytes kAnyOffset = ~Bytes{0};
+  static constexpr uint32_t kLookFrom = 1 << 10;  // requests that no plan has seen
+  static constexpr uint32_t kLookEvery = 1 << 20;
 
   Block* Place(const Request& request) {
     return Ordered(allocator_.Allocate(request), request.stream);
@@ -199,6 +201,9 @@ class Arena {
   ChunkIndex SlotsFor(Bytes demand) const;
   bool Settle();
 
+  // Now and then also where no chunk has moved.
+  bool LooksForPlan() { return ++unwatched_ % kLookEvery == kLookFrom && plan_.Start(); }
+
   // In arena_plan.cc.
   Block* AllocateByPlan(const Request& request);
   Block* AllocatePlanned(const Request& request, Bytes place, RequestNumber number);
@@ -215,6 +220,7 @@ class Arena {
   bool StartHolding(const Request& request);
   bool IsInPlace(Block* block);
   bool HoldPlan();
+  bool HoldParts(Bytes end);
   void PutBack();
   void CountLater();
   void CountNow();
@@ -231,12 +237,14 @@ class Arena {
   ArenaCounters counters_;
   PlacementPlan plan_;
   Bytes plan_base_ = 0;
+  uint32_t unwatched_ = 0;  // requests while there was no plan, nor anything watched for one
   Transition transition_;
   HeldPlaces places_;       // of the plan
   uint32_t places_of_ = 0;  // plans() for which they were built
   bool missed_ = false;     // a request of the period did not get its place
-  bool held_ = false;       // requests get them without a search
-  Array<Range> undo_;       // mapped for the request in hand
+  uint32_t missed_periods_ = 0;
+  bool held_ = false;  // requests get them without a search
+  Array<Range> undo_;  // mapped for the request in hand
   FenceId passed_ = 0;
   FenceId newest_ = 0;          // the largest fence anything was freed with
   bool holes_on_host_ = false;  // a host chunk may have become wholly free

@@ -119,8 +119,10 @@ class ArenaAllocator {
   // ---- Bytes left to a plan (arena_held.cc).
   // What may be left to it: holes, and what has a place in the plan.
   static bool MayHold(const Block* block) { return IsHole(block) || block->slot != 0; }
-  // Takes all such of [begin, end) out of the blocks in address order. False: out of memory.
-  bool Hold(Bytes begin, Bytes end);
+  // Makes sure that `parts` of [begin, end) can be held. False: out of memory.
+  bool ReserveHold(Bytes begin, Bytes end, uint32_t parts);
+  // Takes all such of one part, [begin, end), out of the blocks in address order.
+  void Hold(Bytes begin, Bytes end);
   // The greatest of what was free there.
   FenceId held_fence() const { return held_fence_; }
   // Who may use bytes when.
@@ -153,8 +155,8 @@ class ArenaAllocator {
     pool_.Put(block);
     return use;
   }
-  // Whether the table counts the blocks that live in what is held, which is a good part of what they
-  // cost. A change is for the caller to make up for, with CountHeld() for each of them.
+  // Whether the table counts the blocks that live in what is held, which is a good part of what
+  // they cost. A change is for the caller to make up for, with CountHeld() for each of them.
   bool held_counted() const { return held_counted_; }
   void SetHeldCounted(bool counted) { held_counted_ = counted; }
   void CountHeld(const Block* block, bool add);
@@ -270,7 +272,7 @@ class ArenaAllocator {
   void Consider(Bytes offset, Bytes size, Extension* best, Bytes* best_offset) const;
   void AddHeldTo(AllocatorStats* stats, FenceId passed, const HeldPlaces& places) const;
   void SplitHole(Bytes at);
-  Block* HoldRun(Block* first);
+  Block* HoldRun(Block* first, Bytes end);
   void LinkNeighbours(Block* block);
   bool ValidateBlock(const Block* block) const;
   bool ValidateIndexes() const;

@@ -13,35 +13,37 @@ namespace tidemark::core {
 namespace {
 
 constexpr uint32_t kBuiltAtOnce = 4;  // requests of the plan for each request: 0.3 us
+constexpr uint32_t kMostMissed = 4;   // periods in a row in which a plan as it is was not kept to
 
 }  // namespace
 
 // ---- The allocator's side: blocks.
 
-bool ArenaAllocator::Hold(Bytes begin, Bytes end) {
-  int runs = 0;
+bool ArenaAllocator::ReserveHold(Bytes begin, Bytes end, uint32_t parts) {
+  int nodes = 3 * static_cast<int>(parts) + kNodesPerCall;  // two cuts, and a run more
   bool inside = false;
   for (const Block* b = BlockAt(begin); b != nullptr && b->offset < end; b = b->next) {
-    if (MayHold(b) && !inside) ++runs;
+    if (MayHold(b) && !inside) ++nodes;
     inside = MayHold(b);
-    if (b->slot != 0) ++held_blocks_;
+    if (b->slot != 0) ++nodes;
   }
-  const bool room =
-      pool_.Reserve(runs + held_blocks_ + kNodesPerCall) && holes_.Reserve(pool_.made());
-  held_blocks_ = 0;
-  if (!room) return false;
-  SplitHole(begin);
-  SplitHole(end);
+  if (!pool_.Reserve(nodes) || !holes_.Reserve(pool_.made())) return false;
   held_begin_ = begin;
   held_end_ = end;
   held_fence_ = 0;
+  held_blocks_ = 0;
   gone_ = Use();
+  return true;
+}
+
+void ArenaAllocator::Hold(Bytes begin, Bytes end) {
+  SplitHole(begin);
+  SplitHole(end);
   for (Block* b = BlockAt(begin); b != nullptr && b->offset < end; b = b->next) {
     if (!MayHold(b)) continue;
-    b = HoldRun(b);
+    b = HoldRun(b, end);
     held_fence_ = std::max(held_fence_, b->fence);
   }
-  return true;
 }
 
 // Where `at` lies inside a hole, it ends there and another one begins.
@@ -55,14 +57,14 @@ void ArenaAllocator::SplitHole(Bytes at) {
 }
 
 // One block takes the place of `first` and of those after it.
-Block* ArenaAllocator::HoldRun(Block* first) {
+Block* ArenaAllocator::HoldRun(Block* first, Bytes end) {
   Block* held = pool_.Take();
   held->state = Block::State::kHeld;
   held->mapped = true;
   held->offset = first->offset;
   held->previous = first->previous;
   Block* block = first;
-  while (block != nullptr && block->offset < held_end_ && MayHold(block)) {
+  while (block != nullptr && block->offset < end && MayHold(block)) {
     Block* next = block->next;
     held->size += block->size;
     ForgetStart(block);
@@ -146,6 +148,9 @@ bool Arena::StartHolding(const Request& request) {
   if (!plan_.BeginsQuietly(request.bytes, request.stream)) return false;
   // One that lay elsewhere was not the last to use its place, as its successors take for granted.
   const bool missed = std::exchange(missed_, false);
+  if (!missed) missed_periods_ = 0;
+  // The rules may have settled on other places for good.
+  if (missed && plan_.as_is() && ++missed_periods_ == kMostMissed) plan_.DropAsIs();
   return !missed && table_.host_chunks() == 0 && HoldPlan();
 }
 
@@ -156,6 +161,20 @@ bool Arena::IsInPlace(Block* block) {
   if (request == PlacementPlan::kNone || !places_.Has(request)) return false;
   if (plan_base_ + places_.OffsetOf(request) != block->offset) return false;
   places_.Take(request, block);
+  return true;
+}
+
+// All up to `end`; of a plan as it is, only what it uses: the rest is for others. False: out of
+// memory.
+bool Arena::HoldParts(Bytes end) {
+  uint64_t first = 0, beyond = 0;
+  uint32_t parts = 0;
+  for (uint32_t at = 0; places_.NextUsed(&at, &first, &beyond);) ++parts;
+  if (!allocator_.ReserveHold(plan_base_, end, parts)) return false;
+  if (!plan_.as_is()) allocator_.Hold(plan_base_, end);
+  for (uint32_t at = 0; plan_.as_is() && places_.NextUsed(&at, &first, &beyond);) {
+    allocator_.Hold(plan_base_ + first * kBlockBytes, plan_base_ + beyond * kBlockBytes);
+  }
   return true;
 }
 
@@ -171,7 +190,7 @@ bool Arena::HoldPlan() {
     const Bytes from = std::max(b->offset, plan_base_) - plan_base_;
     fits = places_.Unused(from / kBlockBytes, (b->end() - plan_base_) / kBlockBytes);
   }
-  held_ = fits && allocator_.Hold(plan_base_, end);
+  held_ = fits && HoldParts(end);
   uint32_t bound = 0;
   while (Block* block = places_.Next(&bound)) {
     if (held_) plan_.Foresee(block->number);

@@ -13,7 +13,8 @@ Block* Arena::AllocateByPlan(const Request& request) {
   Bytes place = plan_.Next(request.bytes, request.stream);
   const RequestNumber number = plan_.number();  // others may come while this one waits
   AnswerPlan();
-  if (plan_.begins() && !FitsWhileItChanges()) plan_.Refuse();
+  if (plan_.begins() && plan_.as_is()) plan_base_ = 0;
+  if (plan_.begins() && !plan_.as_is() && !FitsWhileItChanges()) plan_.Refuse();
   if (plan_.following() != followed) KeepForPlan();
   if (!plan_.following()) place = PlacementPlan::kNowhere;
   return AllocatePlanned(request, place, number);
@@ -21,17 +22,20 @@ Block* Arena::AllocateByPlan(const Request& request) {
 
 Block* Arena::AllocatePlanned(const Request& request, Bytes place, RequestNumber number) {
   Block* block = nullptr;
-  if (place != PlacementPlan::kNowhere) {
+  if (place != PlacementPlan::kNowhere && !plan_.as_is()) {
     block = PlaceAt(request, plan_base_ + place);
   }
   if (block != nullptr) {
     ++counters_.planned;
   } else {
-    missed_ = missed_ || place < plan_.packed();
     block = AllocateAnywhere(request);
+    // The rules of which a plan as it is came give its places by themselves.
+    const bool kept = plan_.as_is() && block != nullptr && block->offset == plan_base_ + place;
+    missed_ = missed_ || (place < plan_.packed() && !kept);
   }
   if (block != nullptr) {
     block->number = number;
+    plan_.Placed(number, block->offset);
   } else {
     plan_.Freed(number);
   }
@@ -136,7 +140,8 @@ bool Arena::IsFreeBy(uint32_t time, Bytes offset, Bytes size) const {
 }
 
 void Arena::KeepForPlan() {
-  if (!plan_.following() || plan_.size() == 0) return allocator_.KeepFree(0, 0);
+  const bool keeps = plan_.following() && !plan_.as_is() && plan_.size() != 0;
+  if (!keeps) return allocator_.KeepFree(0, 0);
   const ChunkIndex first = ChunkOf(plan_base_);
   allocator_.KeepFree(first, LastChunkOf(plan_base_, plan_.size()) + 1 - first);
 }

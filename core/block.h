@@ -33,7 +33,8 @@ struct alignas(64) Block {
 
   Block* left = nullptr;  // links of the list it is in: a cache bin, a size bin, the unmapped ones
   Block* right = nullptr;
-  // Live: the caller's own, as `kind` is. He sets what he reads; a new block has what it had before.
+  // Live: the caller's own, as `kind` is. He sets what he reads; a new block has what it had
+  // before.
   LaunchNumber last_use = 0;
   uint64_t tag = 0;
   uint64_t owner = 0;

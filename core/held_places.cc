@@ -149,6 +149,18 @@ bool HeldPlaces::Unused(uint64_t first, uint64_t end) const {
   return true;
 }
 
+bool HeldPlaces::NextUsed(uint32_t* bound, uint64_t* first, uint64_t* end) const {
+  const auto last = static_cast<uint32_t>(bounds_.size() - 1);
+  uint32_t b = NextSet(changes_, *bound, last);
+  while (b < last && tenant_[b] == kNobody) b = NextSet(changes_, b + 1, last);
+  if (b >= last) return false;
+  *first = bounds_[b];
+  while (b < last && tenant_[b] != kNobody) b = NextSet(changes_, b + 1, last);
+  *end = bounds_[b];
+  *bound = b;
+  return true;
+}
+
 void HeldPlaces::Clear() {
   for (Slot& slot : slots_) slot.block = nullptr, slot.fence = 0;
   for (uint64_t& word : live_) word = 0;

@@ -37,6 +37,9 @@ class HeldPlaces {
 
   // Whether no request of the plan ever gets one of the units [first, end) from the plan's base.
   bool Unused(uint64_t first, uint64_t end) const;
+  // The next units [*first, *end) all of which some request gets, at or above the bound `*bound`,
+  // which then is beyond them. False: there are none. Begin with 0.
+  bool NextUsed(uint32_t* bound, uint64_t* first, uint64_t* end) const;
 
   // No place is taken, and nothing is waited for.
   void Clear();

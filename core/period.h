@@ -38,19 +38,23 @@ class Period {
   static constexpr uint32_t kContexts = 1 << 13;
   static constexpr uint32_t kContextLength = 4;
   static constexpr uint32_t kShortest = 3;
+  // A context is a sum of its signs times powers of this, so that the oldest can be taken out.
+  static constexpr uint64_t kRoll = UINT64_C(0x9e3779b97f4a7c15);
+  static constexpr uint64_t kRolledOut = kRoll * kRoll * kRoll * kRoll;
   struct Candidate {
     uint32_t period = 0;  // 0: none
     uint32_t run = 0;     // signs that matched so far
     uint32_t needed = 0;  // run from which on it is believed
   };
 
-  void Follow(uint64_t sign);
-  void Consider(uint32_t period);
+  bool Follow(uint64_t sign);
+  bool Consider(uint32_t period);
   void Choose();
 
   Candidate candidates_[kCandidates];
   uint32_t length_ = 0;
   uint64_t count_ = 0;
+  uint64_t context_ = 0;      // of the last kContextLength signs
   Array<uint64_t> signs_;     // ring by number, counted from 1
   Array<uint64_t> contexts_;  // the last sign that ended in this context
 };

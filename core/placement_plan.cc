@@ -58,14 +58,14 @@ Bytes PlacementPlan::PlaceOf(uint32_t phase) {
     const Entry& entry = log_[holder % kLog];
     return entry.number != holder || entry.life != 0;
   });
-  return turn == Recurring::kNowhere ? kNowhere : (packing_.top() + turn) * kBlockBytes;
+  return turn == Recurring::kNowhere ? kNowhere : (top_ + turn) * kBlockBytes;
 }
 
 void PlacementPlan::Log(Bytes bytes, StreamId stream) {
   const uint64_t leaves = requests_ >= kContext ? SignOf(At(requests_ - kContext + 1)) : 0;
   ++requests_;
   Entry& entry = log_[requests_ % kLog];
-  entry = {number(), UnitsOf(bytes), stream, 0, moved_};
+  entry = {number(), UnitsOf(bytes), stream, 0, moved_, Recurring::kNowhere};
   if (state_ == State::kFollowing) return;  // it is known what comes
   const uint64_t sign = SignOf(entry);
   context_ = context_ * kRoll + sign - leaves * Power(kRoll, kContext);
@@ -82,11 +82,17 @@ void PlacementPlan::Freed(RequestNumber freed) {
 // to a longer one, or when it was out of step for long.
 void PlacementPlan::Watch() {
   const uint32_t period = period_.length();
-  if (requests_ - quiet_since_ > QuietPatience(period)) state_ = State::kOff;
-  if (period < kShortest || requests_ < retry_at_ || MovedWithin(period) == 0) return;
-  const bool replaces = period > period_length_ || requests_ - begun_at_ > 4 * plan_.size();
-  if ((state_ == State::kWaiting && !replaces) || !Collect(period)) return;
-  state_ = State::kAsking;
+  const uint64_t since = std::max(quiet_since_, watched_since_);
+  if (requests_ - since > QuietPatience(period)) state_ = State::kOff;
+  if (period < kShortest || (MovedWithin(period) != 0 && requests_ < retry_at_)) return;
+  if (MovedWithin(period) == 0) {
+    if (state_ != State::kWatching || !TakeAsIs(period)) return;
+  } else {
+    const bool replaces = period > period_length_ || requests_ - begun_at_ > 4 * plan_.size();
+    if ((state_ == State::kWaiting && !replaces) || !Collect(period)) return;
+    as_is_ = false;
+    state_ = State::kAsking;
+  }
   begins_in_ = context_;
   begun_at_ = requests_;
   in_step_ = true;
@@ -169,6 +175,7 @@ void PlacementPlan::EndPacking() {
     return;
   }
   packing_.WritePlaces(&plan_);
+  top_ = packing_.top();
   ++plans_;
   cut_ = packing_.quiet_at();
   state_ = State::kReady;

@@ -10,6 +10,9 @@
 //   waiting    for the period to begin
 //   following  each request that comes as it came before gets the place of the plan
 //
+// Where no chunk has to move and every request gets the place again that it had a period before,
+// those places are followed as they are (plan_as_is.cc).
+//
 // What lives longer than a period (optimizer state that is made anew in each step) takes turns in
 // places above those that are packed (turns.h). Where that needs too much, the plan is made for two
 // periods instead.
@@ -65,14 +68,23 @@ class PlacementPlan {
     ++requests_;
     // Whose turn it is depends on who is alive; the others end as planned.
     const uint32_t life = planned.life <= plan_.size() ? planned.life : 0;
-    log_[requests_ % kLog] = {number(), planned.units, planned.stream, life, moved_};
+    log_[requests_ % kLog] = {number(), planned.units, planned.stream,
+                              life,     moved_,        Recurring::kNowhere};
     asked_ = phase_;
     if (++phase_ == plan_.size()) phase_ = 0;
   }
   // Where the request of this phase lies from the base, or kNowhere. To be asked once.
   Bytes PlaceOf(uint32_t phase);
   // Bytes from the base in which the packed requests lie; those that take turns lie above.
-  Bytes packed() const { return Bytes{packing_.top()} * kBlockBytes; }
+  Bytes packed() const { return Bytes{top_} * kBlockBytes; }
+  // The plan is what the arena's own rules gave: it needs no room of its own, and others may have
+  // all bytes that it does not use.
+  bool as_is() const { return as_is_; }
+  // Where a request that it has seen lies. The places of a plan as it is count from the arena's
+  // base.
+  void Placed(RequestNumber number, Bytes offset);
+  // It is in the way.
+  void DropAsIs();
   // How many plans there were.
   uint32_t plans() const { return plans_; }
   // Such a request is due and begins a period, and chunks stayed where they are in the last one.
@@ -117,7 +129,7 @@ class PlacementPlan {
   static constexpr uint32_t kNever = ~uint32_t{0};
   uint32_t EndOf(RequestNumber number) const;
   // Bytes from the base that the plan uses.
-  Bytes size() const { return Bytes{packing_.top() + turns_.units()} * kBlockBytes; }
+  Bytes size() const { return Bytes{top_ + turns_.units()} * kBlockBytes; }
   // What becomes of the live block of this number in the next periods.
   enum class Fate : uint8_t { kStays, kIsPlaced, kIsMadeElsewhere };
   Fate FateOf(RequestNumber number) const;
@@ -127,13 +139,15 @@ class PlacementPlan {
  private:
   enum class State : uint8_t { kOff, kWatching, kAsking, kPacking, kReady, kWaiting, kFollowing };
   static constexpr uint32_t kLog = Period::kSigns;
-  static constexpr uint32_t kContext = 32;  // requests by which a beginning is recognised
+  static constexpr uint32_t kContext = 32;      // requests by which a beginning is recognised
+  static constexpr uint32_t kPatienceAsIs = 8;  // periods from one plan as it is to another
   struct Entry {
     RequestNumber number = 0;
     uint32_t units = 0;
     StreamId stream = kAnyStream;
-    uint32_t life = 0;   // 0: alive
-    uint32_t moved = 0;  // chunks, before it
+    uint32_t life = 0;                     // 0: alive
+    uint32_t moved = 0;                    // chunks, before it
+    uint32_t place = Recurring::kNowhere;  // from Placed()
   };
 
   const Entry& At(uint64_t request) const { return log_[request % kLog]; }
@@ -152,6 +166,7 @@ class PlacementPlan {
   void Log(Bytes bytes, StreamId stream);
   void Watch();
   uint64_t QuietPatience(uint32_t period) const;
+  bool TakeAsIs(uint32_t period);
   bool Collect(uint32_t period);
   bool MakeForTwo();
   uint32_t LifeOf(uint64_t request, uint32_t period) const;
@@ -169,6 +184,11 @@ class PlacementPlan {
   Array<Entry> log_;  // ring by request
   Array<Recurring> plan_;
   Turns turns_;
+  uint64_t top_ = 0;  // of the places that do not change
+  bool as_is_ = false;
+  uint32_t same_period_ = 0;
+  uint32_t same_places_ = 0;  // requests in a row that lie where one lay `same_period_` before
+  uint64_t as_is_at_ = 0;     // no such plan before this request
   uint32_t plans_ = 0;
   uint32_t period_length_ = 0;  // of what is collected; the plan holds one or two of them
   uint64_t requests_ = 0;       // so far; the first is number 1

@@ -135,6 +135,14 @@ class ArenaModel {
     Claim(arena_.table().pinned_chunks() == 0, "pins end with their buffers");
   }
 
+  // One buffer of all that is mapped, while nothing lives.
+  void TakeAllMapped() {
+    const Bytes taken = Allocate(Bytes{arena_.mapped()} * kChunkBytes, 0);
+    Claim(taken != kNone, "a buffer gets all of the memory when nothing lives");
+    End(taken);
+  }
+
+  ChunkIndex mapped() const { return arena_.mapped(); }
   const ArenaCounters& counters() const { return arena_.counters(); }
   const std::string& broken() const { return broken_; }
   uint64_t calls() const { return backend_.calls(); }

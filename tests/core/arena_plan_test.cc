@@ -14,8 +14,9 @@ constexpr uint32_t kRequests = 440;
 constexpr uint32_t kNoneOdd = ~uint32_t{0};
 
 struct Job {
-  explicit Job(uint32_t seed_of_all, ChunkIndex capacity, ChunkIndex host = 0)
-      : model(8192, capacity, host, {20}), seed(seed_of_all) {
+  explicit Job(uint32_t seed_of_all, ChunkIndex capacity, ChunkIndex host = 0,
+               uint32_t slack_permille = 20)
+      : model(8192, capacity, host, {slack_permille}), seed(seed_of_all) {
     model.faults = false;
   }
   // Chunks that were moved in a period.
@@ -130,6 +131,62 @@ TEST_P(RecurringJob, LeavesItsHeldPlacesAtAnyRequest) {
   }
   job.model.Finish();
   EXPECT_EQ(job.model.broken(), "");
+}
+
+// With so much slack no chunk has to move, and places recur by themselves.
+constexpr uint32_t kPlenty = 1000;
+
+TEST_P(RecurringJob, GetsTheSamePlacesWithoutASearchWhereNothingHasToMove) {
+  Job job(GetParam(), 4096, 0, kPlenty);
+  job.Periods(12);
+  const uint64_t held = job.model.held();
+  const uint64_t mapped = job.model.mapped();
+  job.Periods(3);
+  EXPECT_GE(job.model.held(), held + 3 * kRequests) << "every request of three periods";
+  EXPECT_EQ(job.model.counters().stitched, 0u);
+  EXPECT_EQ(job.model.mapped(), mapped) << "following a plan takes no memory";
+  job.model.Finish();
+  EXPECT_EQ(job.model.broken(), "");
+}
+
+TEST_P(RecurringJob, LeavesItsMemoryToOthersWhereNothingHasToMove) {
+  Job job(GetParam(), 4096, 0, kPlenty);
+  job.Periods(14);
+  const uint64_t mapped = job.model.mapped();
+  job.model.TakeAllMapped();
+  EXPECT_EQ(job.model.mapped(), mapped) << "what the plan kept was free for another buffer";
+  job.Periods(14);
+  const uint64_t held = job.model.held();
+  job.Period();
+  EXPECT_GE(job.model.held(), held + kRequests) << "places are held again afterwards";
+}
+
+TEST_P(RecurringJob, LeavesPlacesThatRecurredAtAnyRequest) {
+  Job job(GetParam(), 4096, 0, kPlenty);
+  job.Periods(14);
+  for (uint32_t odd = GetParam() % 9; odd < kRequests; odd += 9) {
+    job.Period(odd);
+    job.Periods(2);
+    if (odd % 2 == 0) job.model.WalkChunks();
+  }
+  job.model.Finish();
+  EXPECT_EQ(job.model.broken(), "");
+}
+
+TEST_P(RecurringJob, KeepsItsPromisesWhateverHappensWhilePlacesRecur) {
+  for (const uint32_t disturbance : {7, 1500}) {
+    Job job(GetParam(), 4096, GetParam() % 2 == 0 ? 0 : 150, kPlenty);
+    std::mt19937 random(GetParam());
+    job.Periods(14);
+    job.model.disturbance = disturbance;
+    job.model.faults = GetParam() % 4 < 2;
+    for (int i = 0; i < 40; ++i) {
+      job.Period(random() % 8 == 0 ? random() % kRequests : kNoneOdd);
+      if (job.model.faults && i % 3 == 0) job.model.FailCall(job.model.calls() + random() % 50);
+    }
+    job.model.Finish();
+    EXPECT_EQ(job.model.broken(), "") << "disturbance " << disturbance;
+  }
 }
 
 // TIDEMARK_ARENA_PERIODS: how many, for longer runs.
