@@ -35,16 +35,19 @@ DualBound::DualBound(const CoarseStep& step, const Machine& machine)
 bool DualBound::Allocate() {
   uint32_t most_gaps = 0;
   uint32_t most_stays = 0;
+  uint32_t last = moments_;
   for (const CoarseChain& chain : step_.chains) {
     uint32_t stays = 0;
     for (uint32_t g = 0; g < chain.gap_count; ++g) {
       const CoarseGap& gap = step_.gaps[chain.first_gap + g];
       stays += gap.last - gap.first + 1;
+      last = std::max(last, gap.last);
     }
     most_gaps = std::max(most_gaps, chain.gap_count);
     most_stays = std::max(most_stays, stays);
   }
   return ascent_.Allocate() && best_price_.Resize(ascent_.prices().size(), 0) &&
+         away_.Resize(last + 1) && cheap_out_.Resize(last + 1) && cheap_in_.Resize(last + 1) &&
          stay_.Resize(most_stays) && entry_.Resize(most_gaps) && gain_.Resize(most_gaps);
 }
 
@@ -101,12 +104,32 @@ bool DualBound::Run(double known_stall, Prices* prices) {
   return prices->ops.CopyFrom(step_.ops) && prices->price.CopyFrom(best_price_);
 }
 
+// All that is looked up gap by gap.
+void DualBound::SpreadPrices() {
+  for (uint32_t k = 0; k < away_.size(); ++k) {
+    if (k >= moments_) {
+      const uint32_t back = 2 * moments_;
+      away_[k] = away_[k - moments_];
+      cheap_out_[k] = {cheap_out_[k - moments_].price, cheap_out_[k - moments_].slot + back};
+      cheap_in_[k] = {cheap_in_[k - moments_].price, cheap_in_[k - moments_].slot + back};
+      continue;
+    }
+    away_[k] = ascent_.away(k) * away_unit_;
+    const uint32_t before = k == 0 ? slots_ - 1 : 2 * k - 1;
+    const double out = OutPrice(2 * k), out_before = OutPrice(before);
+    cheap_out_[k] = out < out_before ? Cheap{out, 2 * k} : Cheap{out_before, 2 * k - 1};
+    const double in = InPrice(2 * k + 2), in_behind = InPrice(2 * k + 3);
+    cheap_in_[k] = in_behind < in ? Cheap{in_behind, 2 * k + 3} : Cheap{in, 2 * k + 2};
+  }
+}
+
 // The bound at the current prices; their slopes become its subgradient there.
 double DualBound::Evaluate() {
+  SpreadPrices();
   ascent_.ClearSlopes();
   double value = 0;
   for (uint32_t k = 0; k < moments_; ++k) {
-    value += AwayPrice(k) * step_.demand[k];
+    value += away_[k] * step_.demand[k];
     ascent_.away_slope(k) = step_.demand[k] * away_unit_;
   }
   for (const CoarseChain& chain : step_.chains) value -= Chain(chain) * chain.bytes;
@@ -122,14 +145,14 @@ double DualBound::Gap(const CoarseGap& gap, uint32_t first_stay, uint32_t* entry
   *entry = gap.last + 1;
   for (uint32_t k = gap.last + 1; k-- > gap.first;) {
     Stay& stay = stay_[first_stay + k - gap.first];
-    stay = {-InPrice(2 * k + 2), k, 2 * k + 2};
     if (k < gap.last) {
-      const double during = -InPrice(2 * k + 3);
-      if (during > stay.gain) stay = {during, k, 2 * k + 3};
+      stay = {-cheap_in_[k].price, k, cheap_in_[k].slot};
       const Stay& longer = *(&stay + 1);
       if (longer.gain >= stay.gain) stay = longer;
+    } else {
+      stay = {-InPrice(2 * k + 2), k, 2 * k + 2};
     }
-    stay.gain += AwayPrice(k);
+    stay.gain += away_[k];
     if (stay.gain <= best) continue;
     best = stay.gain;
     *entry = k;
@@ -140,7 +163,10 @@ double DualBound::Gap(const CoarseGap& gap, uint32_t first_stay, uint32_t* entry
 void DualBound::Book(const CoarseGap& gap, uint32_t first_stay, uint32_t entry, double bytes) {
   if (entry > gap.last) return;
   const Stay& stay = stay_[first_stay + entry - gap.first];
-  for (uint32_t k = entry; k <= stay.last; ++k) ascent_.away_slope(k) -= bytes * away_unit_;
+  for (uint32_t k = entry, at = entry % moments_; k <= stay.last; ++k) {
+    ascent_.away_slope(at) -= bytes * away_unit_;
+    if (++at == moments_) at = 0;
+  }
   ascent_.in_slope(stay.in_slot) += bytes * in_unit_;
 }
 
@@ -159,22 +185,22 @@ double DualBound::Chain(const CoarseChain& chain) {
   uint32_t best_gap = chain.from == kNeverDirty ? 0 : chain.gap_count;
   uint32_t copy_slot = 0;
   if (chain.from != kNeverDirty) {
-    uint32_t slot = 2 * chain.from;
-    uint32_t cheapest = slot;
+    uint32_t seen = chain.from;
+    Cheap cheapest{OutPrice(2 * seen), 2 * seen};
     stays = 0;
     for (uint32_t g = 0; g < chain.gap_count && later > 0; ++g) {
       const CoarseGap& gap = step_.gaps[chain.first_gap + g];
       later -= gain_[g];
       for (uint32_t k = gap.first; k <= gap.last; ++k) {
-        for (; slot <= 2 * k; ++slot) {
-          if (OutPrice(slot) < OutPrice(cheapest)) cheapest = slot;
+        while (seen < k) {
+          if (cheap_out_[++seen].price < cheapest.price) cheapest = cheap_out_[seen];
         }
-        const double gain = stay_[stays + k - gap.first].gain + later - OutPrice(cheapest);
+        const double gain = stay_[stays + k - gap.first].gain + later - cheapest.price;
         if (gain <= best) continue;
         best = gain;
         best_gap = g;
         entry_[g] = k;
-        copy_slot = cheapest;
+        copy_slot = cheapest.slot;
       }
       stays += gap.last - gap.first + 1;
     }

@@ -47,7 +47,12 @@ class DualBound {
   double Gap(const CoarseGap& gap, uint32_t first_stay, uint32_t* entry);
   void Book(const CoarseGap& gap, uint32_t first_stay, uint32_t entry, double bytes);
 
-  double AwayPrice(uint32_t k) const { return ascent_.away(k % moments_) * away_unit_; }
+  // A slot and what it costs in ns per byte.
+  struct Cheap {
+    double price;
+    uint32_t slot;
+  };
+  void SpreadPrices();
   double OutPrice(uint32_t slot) const { return ascent_.out(slot % slots_) * out_unit_; }
   double InPrice(uint32_t slot) const { return ascent_.in(slot % slots_) * in_unit_; }
 
@@ -58,6 +63,10 @@ class DualBound {
   double away_unit_ = 0, out_unit_ = 0, in_unit_ = 0;
   PriceAscent ascent_;
   Array<double> best_price_;
+  // By moment, as far as gaps count on: the price of a byte that is away, and the cheapest of the
+  // two slots up to it (the way out) and of those behind it (the way in).
+  Array<double> away_;
+  Array<Cheap> cheap_out_, cheap_in_;
   // Of the chain at hand.
   Array<Stay> stay_;       // per moment of its gaps
   Array<uint32_t> entry_;  // per gap: the best moment to leave, at no cost for the way out ...

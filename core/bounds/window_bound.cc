@@ -102,6 +102,7 @@ bool WindowBound::CollectOut() {
         out_traffic_[size_t{start} * (n_ + 1) + length] = Down(static_cast<double>(row_[length]));
         continue;
       }
+      if (row_[length] == row_[length - 1]) continue;  // like the window before, and longer
       const double operations = before_[start + length] - before_[start + 1];
       const double stall = Stall(operations, row_[length], 0);
       if (stall <= best) continue;  // a window inside this one says as much
@@ -120,6 +121,8 @@ bool WindowBound::CollectIn() {
     const uint32_t first = granularity_ == Granularity::kBoundary ? start + 1 : start;
     double best = 0;
     for (uint32_t length = 1; length <= n_; ++length) {
+      // Like the window before, and longer. Each length has traffic out of its own.
+      if (!joint_ && length > 2 && row_[length] == row_[length - 1]) continue;
       const double operations = before_[start + length] - before_[first];
       const float out = joint_ ? out_traffic_[size_t{start} * (n_ + 1) + length] : 0;
       double stall = Stall(operations, static_cast<int64_t>(out), row_[length]);
