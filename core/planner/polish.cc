@@ -12,8 +12,7 @@ namespace tidemark::core::planner {
 namespace {
 
 constexpr size_t kSmall = 400;             // operations and moves
-constexpr uint64_t kBoldWork = 60'000;     // operations and moves walked through in all trials,
-constexpr uint64_t kRoundWork = 65'000;    // the same for small steps, in one of
+constexpr uint64_t kRoundWork = 65'000;    // operations and moves walked through in one of ...
 constexpr uint64_t kSeekWork = 20'000;     // the same while there is no plan at all
 constexpr uint64_t kChangeWorkOfPart = 5;  // in units of Search::kMostWork
 constexpr uint32_t kRounds = 3;            // each starts from the best plan so far
@@ -102,12 +101,10 @@ bool Search::Follow() {
 }
 
 Found Search::PolishBoldly() {
-  const uint64_t work = timeline_.ops() + best_.moves.size();
-  const auto trials = static_cast<uint32_t>(kBoldWork / work);
   Dice dice;
   DraftChanger changer(timeline_, machine_, windows_, /*is_bold=*/true, &dice);
   improved_ = true;
-  for (uint32_t t = 0; t < trials && !IsDone() && !IsSpent(); ++t) {
+  while (!IsDone() && !IsSpent()) {
     if (improved_) {
       if (!ReadMoves(timeline_, machine_, best_, &current_)) return Found::kNoMemory;
       for (Away& a : current_.aways) a.ready = timeline_.use(a.use).next;

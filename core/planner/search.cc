@@ -53,9 +53,8 @@ constexpr uint32_t kCount = sizeof(kRecipes) / sizeof(kRecipes[0]);
 
 constexpr Bytes kMostPieces = 8192;      // in the live peak
 constexpr uint32_t kQuickPieces = 128;   // as many in the budget cost little ...
-constexpr uint64_t kQuickWork = 20'000;  // ... if uses and moves are no more than that
+constexpr uint64_t kQuickWork = 20'000;  // ... if uses and moves are no more; else no sweep
 constexpr uint64_t kWorkOfMove = 8;
-constexpr uint32_t kCoarse = 5;           // else this recipe
 constexpr uint64_t kShortStep = 2'000;    // operations and uses
 constexpr uint64_t kBoundWork = 200'000;  // operations times what opens or closes
 // Times closer than this share of the ideal time are equal, and less traffic wins.
@@ -103,7 +102,7 @@ Found Search::TryRecipes() {
 
 Found Search::TryQuick(uint32_t recipe) {
   const uint64_t work = timeline_.uses() + kWorkOfMove * best_.moves.size();
-  if (has_plan_ && work > kQuickWork) return TryRecipe(kCoarse);
+  if (has_plan_ && work > kQuickWork) return TryRecipe(kByDemand);
   return TryRecipe(kRecipes[recipe % kCount].pieces <= kQuickPieces ? recipe : 0);
 }
 
@@ -152,6 +151,11 @@ bool Search::IsAffordable(Bytes piece) const {
 }
 
 bool Search::IsShort() const { return timeline_.ops() + timeline_.uses() <= kShortStep; }
+
+uint64_t Search::MostSweepWork() const {
+  const bool is_small = has_plan_ ? IsSmall(best_) : IsShort();
+  return is_small ? kSweepWorkOfShort : kSweepWork;
+}
 
 // Whether what is kept across iterations is more than the device holds, so that it leaves and
 // returns in a circle.

@@ -35,7 +35,7 @@ class Search {
   // Tries the recipes in order, until the step is not delayed at all.
   Found TryRecipes();
   Found TryRecipe(uint32_t recipe);
-  Found TryQuick(uint32_t recipe);  // the first one instead, if it takes long
+  Found TryQuick(uint32_t recipe);  // a cheaper one instead, if it takes long
   // Where nothing else found a plan: tries to find any.
   Found TryAtRandom();
   // Tries changes of what leaves first, at random but always the same, as many as the size of the
@@ -68,11 +68,11 @@ class Search {
  private:
   // Of it: until recipes and Improve are through, the second for steps that Polish and drafts by
   // prices search further.
-  static constexpr uint64_t kSweepWork = 4'200'000;
+  static constexpr uint64_t kSweepWork = 4'400'000;
   static constexpr uint64_t kSweepWorkOfShort = 1'600'000;
 
   bool IsShort() const;
-  uint64_t MostSweepWork() const { return IsShort() ? kSweepWorkOfShort : kSweepWork; }
+  uint64_t MostSweepWork() const;
 
   Found TryPrices(uint32_t stretches);
   Found TryDraft(const CoverChoice& choice = {});

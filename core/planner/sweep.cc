@@ -153,9 +153,9 @@ void Sweep::AfterUse(uint32_t now, BufferIndex b) {
     if (piece.copy != kNone) {
       pushed = AddCopied(p);
     } else if (state.dirty_key != kNone) {
-      pushed = PushHeap<FarthestOnTop>(&dirty_, Entry{Ranked(state.dirty_rank, piece), p});
+      pushed = Push(&dirty_, &Piece::dirty_entry, Ranked(state.dirty_rank, piece), p);
     } else if (state.spare_key != kNone) {
-      pushed = PushHeap<FarthestOnTop>(&spare_, Entry{state.spare_key, p});
+      pushed = Push(&spare_, &Piece::spare_entry, state.spare_key, p);
     }
     if (!pushed) out_of_memory_ = true;
   }

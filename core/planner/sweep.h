@@ -64,10 +64,12 @@ class Sweep {
     Bytes bytes;
     bool stays;  // SweepOptions::stays
     Where where;
-    uint32_t copy;    // number of its copy out; kNone: no valid one; kOldCopy
-    uint32_t issued;  // boundary at which that copy was put
-    uint32_t back;    // number of its copy in, while returning
-    uint32_t record;  // of records_, while away or returning
+    uint32_t copy;         // number of its copy out; kNone: no valid one; kOldCopy
+    uint32_t issued;       // boundary at which that copy was put
+    uint32_t back;         // number of its copy in, while returning
+    uint32_t record;       // of records_, while away or returning
+    uint32_t dirty_entry;  // the key it has in dirty_, kNoEntry: it is not there,
+    uint32_t spare_entry;  // in spare_; at most one that is not stale, however often it is used
   };
   struct State {          // of a buffer; operations are counted on through the iterations
     uint32_t next_use;    // of the timeline
@@ -100,6 +102,7 @@ class Sweep {
   };
   static constexpr uint32_t kStay = 16;  // what stays ranks as used so much sooner
   static constexpr uint32_t kOldCopy = kNone - 1;
+  static constexpr uint32_t kNoEntry = kNone - 1;
 
   [[nodiscard]] bool Prepare();
   [[nodiscard]] bool CutPieces();
@@ -120,13 +123,17 @@ class Sweep {
   };
   [[nodiscard]] bool FindCopied(uint32_t now, Victims* found);
   [[nodiscard]] bool NoteCopied();
+  void PopEvictable();
   [[nodiscard]] bool AddCopied(uint32_t p);
+  // Into dirty_ or spare_, and out of it; the piece knows by its member `entry`.
+  [[nodiscard]] bool Push(Array<Entry>* heap, uint32_t Piece::*entry, uint32_t key, uint32_t p);
+  Entry Pop(Array<Entry>* heap, uint32_t Piece::*entry);
   template <typename Counts>
-  [[nodiscard]] bool CopyOutNow(uint32_t now, Array<Entry>* heap, Counts counts, uint32_t* victim);
+  [[nodiscard]] bool CopyOutNow(uint32_t now, Array<Entry>* heap, uint32_t Piece::*entry,
+                                Counts counts, uint32_t* victim);
   [[nodiscard]] bool CopyDirtyNow(uint32_t now, uint32_t* victim);
   [[nodiscard]] bool CopySpareNow(uint32_t now, uint32_t* victim);
   void NoteReturns(uint32_t now);
-  [[nodiscard]] bool PutBack(Array<Entry>* heap);  // what was set aside
   [[nodiscard]] bool FetchMissing(uint32_t now);
   [[nodiscard]] bool Prefetch(uint32_t now, double horizon);
   [[nodiscard]] bool CopyOutAhead(uint32_t now, double horizon);

@@ -10,6 +10,7 @@ namespace {
 
 // What a piece costs that leaves and returns, in pieces that are looked at after a use.
 constexpr uint64_t kWorkToLeave = 16;
+constexpr uint64_t kWorkToPop = 1;  // an entry of a heap
 
 }  // namespace
 
@@ -43,13 +44,13 @@ Sweep::Result Sweep::EvictOne(uint32_t now) {
 bool Sweep::FindCopied(uint32_t now, Victims* found) {
   if (!NoteCopied()) return false;
   while (!evictable_.empty() && !IsEvictable(evictable_[0], now)) {
-    PopHeap<FarthestOnTop>(&evictable_);
+    PopEvictable();
   }
   const bool is_any = !evictable_.empty();
   const Entry top = is_any ? evictable_[0] : Entry{0, kNone};
   if (is_any && !horizon_->Holds(top.key, now)) {
     found->done = top.piece;
-    PopHeap<FarthestOnTop>(&evictable_);
+    PopEvictable();
     return true;
   }
   found->staying = top.piece;
@@ -59,6 +60,11 @@ bool Sweep::FindCopied(uint32_t now, Victims* found) {
     if (counts && (!is_any || FarthestOnTop()(top, entry))) found->pending = entry.piece;
   }
   return true;
+}
+
+void Sweep::PopEvictable() {
+  PopHeap<FarthestOnTop>(&evictable_);
+  work_ += kWorkToPop;
 }
 
 // What has been copied out since the last time goes where it is found by its next use.
@@ -93,13 +99,27 @@ bool Sweep::IsSpare(const Entry& entry, uint32_t now) const {
          state_[piece.buffer].spare_key == entry.key && entry.key > now;
 }
 
+bool Sweep::Push(Array<Entry>* heap, uint32_t Piece::*entry, uint32_t key, uint32_t p) {
+  if (pieces_[p].*entry == key) return true;
+  pieces_[p].*entry = key;
+  return PushHeap<FarthestOnTop>(heap, Entry{key, p});
+}
+
+Sweep::Entry Sweep::Pop(Array<Entry>* heap, uint32_t Piece::*entry) {
+  const Entry top = (*heap)[0];
+  PopHeap<FarthestOnTop>(heap);
+  work_ += kWorkToPop;
+  if (pieces_[top.piece].*entry == top.key) pieces_[top.piece].*entry = kNoEntry;
+  return top;
+}
+
 // The top piece of `heap` that counts and is idle now; its copy is put. kNone: there is none.
 template <typename Counts>
-bool Sweep::CopyOutNow(uint32_t now, Array<Entry>* heap, Counts counts, uint32_t* victim) {
+bool Sweep::CopyOutNow(uint32_t now, Array<Entry>* heap, uint32_t Piece::*entry, Counts counts,
+                       uint32_t* victim) {
   aside_.Clear();
   while (!heap->empty() && *victim == kNone) {
-    const Entry top = (*heap)[0];
-    PopHeap<FarthestOnTop>(heap);
+    const Entry top = Pop(heap, entry);
     if (!counts(top)) continue;
     const Piece& piece = pieces_[top.piece];
     if (state_[piece.buffer].next_at == now || host_used_ + piece.bytes > machine_->host_budget) {
@@ -109,27 +129,24 @@ bool Sweep::CopyOutNow(uint32_t now, Array<Entry>* heap, Counts counts, uint32_t
     *victim = top.piece;
     if (!PutOut(top.piece, now)) return false;
   }
-  return PutBack(heap);
+  for (const Entry& back : aside_) {
+    if (!Push(heap, entry, back.key, back.piece)) return false;
+  }
+  aside_.Clear();
+  return true;
 }
 
 // The farthest used piece without a copy.
 bool Sweep::CopyDirtyNow(uint32_t now, uint32_t* victim) {
   return CopyOutNow(
-      now, &dirty_, [this](const Entry& e) { return IsDirty(e); }, victim);
+      now, &dirty_, &Piece::dirty_entry, [this](const Entry& e) { return IsDirty(e); }, victim);
 }
 
 // What need not leave for what comes later, where nothing else is left.
 bool Sweep::CopySpareNow(uint32_t now, uint32_t* victim) {
   return CopyOutNow(
-      now, &spare_, [=, this](const Entry& e) { return IsSpare(e, now); }, victim);
-}
-
-bool Sweep::PutBack(Array<Entry>* heap) {
-  for (const Entry& entry : aside_) {
-    if (!PushHeap<FarthestOnTop>(heap, entry)) return false;
-  }
-  aside_.Clear();
-  return true;
+      now, &spare_, &Piece::spare_entry, [=, this](const Entry& e) { return IsSpare(e, now); },
+      victim);
 }
 
 uint32_t Sweep::TakeEvictable(uint32_t now, uint32_t use) {
@@ -139,7 +156,7 @@ uint32_t Sweep::TakeEvictable(uint32_t now, uint32_t use) {
     const bool counts = IsEvictable(top, now);
     if (counts && (top.key <= use || state_[pieces_[top.piece].buffer].next_at <= use))
       return kNone;
-    PopHeap<FarthestOnTop>(&evictable_);
+    PopEvictable();
     if (counts) return top.piece;
   }
   return kNone;
@@ -234,11 +251,11 @@ bool Sweep::CopyOutAhead(uint32_t now, double horizon) {
                           horizon_->Excess(state_[piece.buffer].dirty_key, now) <=
                               leaving_[state_[piece.buffer].dirty_key % n_];
     if (!is_stale && host_used_ + piece.bytes > machine_->host_budget) return true;
-    PopHeap<FarthestOnTop>(&dirty_);
+    (void)Pop(&dirty_, &Piece::dirty_entry);
     if (!is_stale) leaving_[state_[piece.buffer].dirty_key % n_] += piece.bytes;
     if (!is_stale && !PutOut(top.piece, now)) return false;
     if (is_stale && IsDirty(top) &&
-        !PushHeap<FarthestOnTop>(&spare_, Entry{state_[piece.buffer].spare_key, top.piece})) {
+        !Push(&spare_, &Piece::spare_entry, state_[piece.buffer].spare_key, top.piece)) {
       return false;
     }
   }
@@ -253,7 +270,7 @@ bool Sweep::CopySpares(uint32_t now, double horizon) {
     const Piece& piece = pieces_[top.piece];
     const bool is_stale = !IsSpare(top, now);
     if (!is_stale && host_used_ + piece.bytes > machine_->host_budget / 2) return true;
-    PopHeap<FarthestOnTop>(&spare_);
+    (void)Pop(&spare_, &Piece::spare_entry);
     if (!is_stale && !PutOut(top.piece, now)) return false;
   }
   return true;

@@ -61,7 +61,7 @@ bool Sweep::CutPieces() {
     const Bytes stays = part / machine_->chunk_bytes * machine_->chunk_bytes;
     for (Bytes at = 0, end = 0; at < bytes; at = end) {
       end = std::min(at < stays ? stays : bytes, at + options_.piece);
-      Piece piece{b, at, end - at, at < stays, Where::kDevice, kNone, 0, 0, 0};
+      Piece piece{b, at, end - at, at < stays, Where::kDevice, kNone, 0, 0, 0, kNoEntry, kNoEntry};
       if (!pieces_.Append(piece)) return false;
     }
   }
@@ -173,13 +173,12 @@ bool Sweep::StartState() {
     if (aims_[last].must == 0) continue;
     state_[piece.buffer].dirty_key = timeline_->use(last).op + aims_[last].must - n_;
     state_[piece.buffer].dirty_rank = state_[piece.buffer].dirty_key;
-    if (!dirty_.Append({Ranked(state_[piece.buffer].dirty_key, piece), entry.piece})) return false;
+    const uint32_t key = Ranked(state_[piece.buffer].dirty_key, piece);
+    if (!Push(&dirty_, &Piece::dirty_entry, key, entry.piece)) return false;
   }
   aside_.Clear();
   std::make_heap(missing_.begin(), missing_.end(),
                  [](const Entry& a, const Entry& b) { return a.key > b.key; });
-  std::make_heap(dirty_.begin(), dirty_.end(),
-                 [](const Entry& a, const Entry& b) { return a.key < b.key; });
   return true;
 }
 
