@@ -4,6 +4,7 @@
 
 #include "core/bounds/coarse_step.h"
 #include "core/bounds/dual_bound.h"
+#include "core/bounds/fluid_bound.h"
 #include "core/bounds/window_bound.h"
 #include "core/bounds/window_sweep.h"
 
@@ -16,7 +17,11 @@ constexpr uint32_t kFinestMoments = 48;
 constexpr uint32_t kMoments[] = {6, 12, 24, kFinestMoments};
 
 constexpr double kPromising = 0.98;  // of the windows' stall: the finest level may exceed it
-constexpr double kRounding = 1e-9;   // of sums of some thousand doubles, with room
+// Where the stall of the step as it is is sought: so much above the windows', or this part of the
+// step's time.
+constexpr double kAbove = 1.1;
+constexpr double kShareOfTime = 20;
+constexpr double kRounding = 1e-9;  // of sums of some thousand doubles, with room
 
 constexpr double kLongestStall = 0x1p61;  // ns; what exceeds it stays a bound
 
@@ -56,6 +61,14 @@ bool LeastStall(const IdleGaps& gaps, const Machine& machine, const TimeBoundOpt
     if (!bound.Run(*stall, &prices)) return false;
     best = std::max(best, bound.stall());
     if (coarse.moments < moments) break;  // no finer step to be had
+  }
+  if (options.granularity == Granularity::kBoundary) {
+    double time = 0;
+    for (const Nanoseconds duration : gaps.duration) time += static_cast<double>(duration);
+    const double expected = std::max(*stall * kAbove, time / kShareOfTime);
+    double fluid = 0;
+    if (!FindFluidBound(gaps, machine, expected, &fluid)) return false;
+    best = std::max(best, fluid);
   }
   *stall = std::max(*stall, best * (1 - kRounding));
   return true;

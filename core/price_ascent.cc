@@ -91,6 +91,8 @@ void PriceAscent::Ascend(double rise) {
 
 void PriceAscent::SetCentre() { std::copy(price_.begin(), price_.end(), centre_.begin()); }
 
+void PriceAscent::ReturnToCentre() { std::copy(centre_.begin(), centre_.end(), price_.begin()); }
+
 void PriceAscent::StartMean() { std::copy(slope_.begin(), slope_.end(), mean_.begin()); }
 
 bool PriceAscent::StepFromCentre(double rise) {

@@ -50,6 +50,7 @@ class PriceAscent {
   // The volume algorithm steps from a centre, the best prices so far, along a mean of slopes.
   // The prices become the centre; with their slopes, which become the mean at first.
   void SetCentre();
+  void ReturnToCentre();  // the centre becomes the prices
   void StartMean();
   // To prices as far from the centre as a rise of the value by `rise` needs; false: none is near.
   [[nodiscard]] bool StepFromCentre(double rise);

@@ -74,7 +74,7 @@ bool FluidPrices::Run(uint32_t steps, double stall) {
   if (!Allocate()) return false;
   Start();
   double best = Evaluate();
-  double target = stall;
+  double target = best > kClose * stall ? kBeyond * best : stall;
   ascent_.SetCentre();
   ascent_.StartMean();
   Share(1);
@@ -99,6 +99,7 @@ bool FluidPrices::Run(uint32_t steps, double stall) {
     if (best < checked * kGood) most = std::max(most / 2, kLastWeight);
     checked = best;
   }
+  ascent_.ReturnToCentre();
   return true;
 }
 

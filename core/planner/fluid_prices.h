@@ -1,7 +1,7 @@
 // Prices for absent bytes and for link time at which the bytes of a fluid step, each doing what
 // pays best, come close to its fastest execution: not at any one of the prices, but in a weighed
-// mean over many near the best. Not a bound (core/bounds/dual_bound.h is one): it knows that memory
-// is given back and taken at boundaries. Threads: none of its own.
+// mean over many near the best. core/bounds asks for the best ones, too, and values them by itself.
+// Threads: none of its own.
 
 #ifndef TIDEMARK_CORE_PLANNER_FLUID_PRICES_H_
 #define TIDEMARK_CORE_PLANNER_FLUID_PRICES_H_
@@ -32,6 +32,10 @@ class FluidPrices {
   // operations the step takes, at most. False: no host memory.
   [[nodiscard]] bool Run(uint32_t steps, double stall);
 
+  // The best prices, in ns per byte.
+  double away_price(uint32_t k) const { return ascent_.away(k) * away_unit_; }
+  double out_price(uint32_t slot) const { return ascent_.out(slot) * out_unit_; }
+  double in_price(uint32_t slot) const { return ascent_.in(slot)*in_unit_; }
   // Of a gap of the first chain of a class: boundaries, and slots of copies in.
   const FluidShares& release(uint32_t gap) const { return gap_shares_[gap].release; }
   const FluidShares& reserve(uint32_t gap) const { return gap_shares_[gap].reserve; }

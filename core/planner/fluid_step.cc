@@ -22,7 +22,7 @@ bool FluidStep::Build(const Timeline& timeline, const Machine& machine, uint32_t
   for (BufferIndex b = 0; b < timeline.buffers(); ++b) {
     if (timeline.CanMove(b) && !AddChains(timeline, b)) return false;
   }
-  return Classify(timeline);
+  return Classify();
 }
 
 // Equal in the mean of their shares of operations, of time and of bytes used.
@@ -78,7 +78,7 @@ int FluidStep::Compare(const FluidChain& a, const FluidChain& b) const {
   return order;
 }
 
-bool FluidStep::Classify(const Timeline& timeline) {
+bool FluidStep::Classify() {
   Array<uint32_t> sorted;
   if (!sorted.Resize(chains.size())) return false;
   for (uint32_t c = 0; c < chains.size(); ++c) sorted[c] = c;
@@ -98,7 +98,7 @@ bool FluidStep::Classify(const Timeline& timeline) {
     chain.first_alike = alike.chain;
     chain.alike = static_cast<uint32_t>(classes.size() - 1);
     chain.place = alike.count++;
-    alike.bytes += static_cast<double>(timeline.buffer(chain.buffer).bytes);
+    alike.bytes += chain.bytes;
   }
   return true;
 }
@@ -119,6 +119,7 @@ bool FluidStep::AddChains(const Timeline& timeline, BufferIndex b) {
       DropEmptyChain();
       FluidChain chain;
       chain.buffer = b;
+      chain.bytes = static_cast<double>(timeline.buffer(b).bytes);
       chain.from = FirstFrom(use.op + base + 1);
       chain.is_clean = is_clean;
       chain.first_gap = static_cast<uint32_t>(gaps.size());

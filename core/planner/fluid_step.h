@@ -29,6 +29,7 @@ struct FluidGap {
 // The gaps that one copy out serves, in order.
 struct FluidChain {
   BufferIndex buffer = 0;
+  double bytes = 0;
   uint32_t from = 0;      // stretch from which the content can be copied out
   bool is_clean = false;  // never written: there is a copy from the start
   uint32_t first_gap = 0;
@@ -60,6 +61,9 @@ struct FluidStep {
   [[nodiscard]] bool Build(const Timeline& timeline, const Machine& machine, uint32_t stretches,
                            Bytes spare);
 
+  // Finds the classes of the chains, and the size. False: no host memory.
+  [[nodiscard]] bool Classify();
+
   // The operation at whose start stretch k starts, counted on like it.
   uint32_t OpAt(uint32_t k) const {
     const auto count = static_cast<uint32_t>(starts.size());
@@ -74,7 +78,6 @@ struct FluidStep {
   bool IsTight(const FluidGap& gap) const;
   uint32_t FirstFrom(uint32_t op) const;  // the first stretch that starts there or later
   uint32_t LastUntil(uint32_t op) const;  // the last one that starts there or sooner
-  [[nodiscard]] bool Classify(const Timeline& timeline);
   int Compare(const FluidChain& a, const FluidChain& b) const;
 
   uint32_t ops_ = 0;

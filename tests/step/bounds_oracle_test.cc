@@ -7,6 +7,7 @@
 
 #include "core/bounds.h"
 #include "tests/step/exact_search.h"
+#include "tests/step/model_step.h"
 #include "tests/step/random_step.h"
 #include "tests/step/simulator.h"
 #include "tests/step/transformer_step.h"
@@ -114,6 +115,19 @@ TEST(PriceBound, FindsMoreThanWindowsWhereTheDirectionsCompete) {
       core::FindTimeBound(net.step, machine, {core::Granularity::kBoundary, /*prices=*/true});
   ASSERT_EQ(priced.outcome, core::BoundOutcome::kBound) << priced.reason;
   EXPECT_GT(static_cast<double>(priced.time), static_cast<double>(quick.time) * 1.01);
+}
+
+// Two passes over state at the end of the step, in few and short operations.
+TEST(PriceBound, SeesEachOperationOfAShortStep) {
+  const NamedStep net = AveragedUnetStep();
+  core::Machine machine;
+  machine.device_budget = LivePeak(net.step) / 2;
+  SetRates(6e9, 6e9, &machine);
+  const core::TimeBound quick = core::FindTimeBound(net.step, machine);
+  const core::TimeBound priced =
+      core::FindTimeBound(net.step, machine, {core::Granularity::kBoundary, /*prices=*/true});
+  ASSERT_EQ(priced.outcome, core::BoundOutcome::kBound) << priced.reason;
+  EXPECT_GT(static_cast<double>(priced.time), static_cast<double>(quick.time) * 1.02);
 }
 
 class BoundsOfLargerSteps : public ::testing::TestWithParam<int> {};

@@ -9,7 +9,9 @@
 #include "core/bounds.h"
 #include "core/planner.h"
 #include "tests/step/any_step.h"
+#include "tests/step/model_step.h"
 #include "tests/step/simulator.h"
+#include "tests/step/step_builder.h"
 
 namespace tidemark::steps {
 namespace {
@@ -167,6 +169,23 @@ TEST_P(PlannerProperty, PeaksHoldWhateverTheTiming) {
     const Simulation s = Simulate(step, machine, plan, options);
     ASSERT_EQ(s.refusal, "");
     EXPECT_LE(s.device_peak, machine.device_budget);
+  }
+}
+
+// Most bytes outlive the step and go round: both links must be kept busy all the time.
+TEST(PlannerQuality, WhatGoesRoundComesCloseToItsBound) {
+  const NamedStep net = AveragedUnetStep();
+  Machine machine;
+  SetRates(6e9, 6e9, &machine);
+  machine.safepoint = 20'000;
+  for (const int percent : {60, 50, 40}) {
+    SCOPED_TRACE(std::to_string(percent) + " %");
+    machine.device_budget = LivePeak(net.step) / 100 * static_cast<Bytes>(percent);
+    Plan plan;
+    ASSERT_EQ(MakePlan(net.step, machine, PlanGoal(), &plan), PlanOutcome::kPlanned) << plan.reason;
+    const core::TimeBound bound =
+        core::FindTimeBound(net.step, machine, {core::Granularity::kBoundary, /*prices=*/true});
+    EXPECT_GE(static_cast<double>(bound.time), 0.92 * static_cast<double>(plan.step_time));
   }
 }
 
