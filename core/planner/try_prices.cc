@@ -8,7 +8,7 @@ namespace tidemark::core::planner {
 namespace {
 
 // Stretches of drafts by prices, where safepoints are at least this share of what is lost.
-constexpr uint32_t kFewStretches[] = {24, 12};
+constexpr uint32_t kFewStretches[] = {30, 20, 12, 8, 5};
 constexpr double kManyRemaps = 0.25;
 constexpr Nanoseconds kLittleLost = 200;  // part of the ideal time for which no such draft is made
 
