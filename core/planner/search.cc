@@ -22,6 +22,7 @@ struct Recipe {
   double out_ahead = 0;        // see SweepOptions
   bool goes_round = false;     // only where buffers go round ...
   bool is_short = false;       // ... and the step is short
+  bool spares_host = false;    // of each buffer no more leaves than the host holds of all; if short
 };
 
 // The most promising first: chosen one after the other, each for what it adds to those before it
@@ -47,9 +48,11 @@ constexpr Recipe kRecipes[] = {
      .goes_round = true},
     {.yields = true, .expects_waits = true, .out_ahead = 0.5, .goes_round = true, .is_short = true},
     {.pieces = 16, .room = 4, .goes_round = true},
+    {.spares = 0, .spares_host = true},
 };
 
 constexpr uint32_t kCount = sizeof(kRecipes) / sizeof(kRecipes[0]);
+constexpr uint32_t kSparesHost = kCount - 1;
 
 constexpr Bytes kMostPieces = 8192;      // in the live peak
 constexpr uint32_t kQuickPieces = 128;   // as many in the budget cost little ...
@@ -96,6 +99,9 @@ Found Search::TryRecipes() {
   for (uint32_t r = 0; r < kCount; ++r) {
     if (TryRecipe(r) == Found::kNoMemory) return Found::kNoMemory;
     if (IsDone()) break;
+    // The others would hardly fit either, and leave no time for the one that spares the host.
+    const bool is_first_lost = r == 0 && !has_plan_;
+    if (is_first_lost && TryRecipe(kSparesHost) == Found::kNoMemory) return Found::kNoMemory;
   }
   return has_plan_ ? Found::kPlan : Found::kNothing;
 }
@@ -109,7 +115,7 @@ Found Search::TryQuick(uint32_t recipe) {
 Found Search::TryRecipe(uint32_t recipe) {
   const Recipe& r = kRecipes[recipe % kCount];
   const bool is_limited = machine_.host_budget < timeline_.peak();
-  if (!r.keeps_copies && !is_limited) return Found::kNothing;
+  if ((!r.keeps_copies || r.spares_host) && !is_limited) return Found::kNothing;
   if ((r.goes_round && !GoesRound()) || (r.is_short && !IsShort())) return Found::kNothing;
   trial_.recipe = recipe;
   if (r.pieces == 0) {
@@ -122,6 +128,7 @@ Found Search::TryRecipe(uint32_t recipe) {
   options.spares = r.spares;
   options.keeps_copies = r.keeps_copies;
   if (r.room > 0) options.stays = PartThatStays(r.room);
+  if (r.spares_host) options.stays = PartWithoutHost();
   options.out_ahead = r.out_ahead;
   options.evicts_to_prefetch = r.evicts;
   options.spares_yield = r.yields;
@@ -172,6 +179,11 @@ double Search::PartThatStays(double room) const {
   const double streams = room * static_cast<double>(timeline_.largest_floor());
   const double left = static_cast<double>(machine_.device_budget) - streams;
   return left > 0 ? std::min(left / static_cast<double>(timeline_.peak()), 1.0) : 0;
+}
+
+// The part of all buffers that the host cannot hold.
+double Search::PartWithoutHost() const {
+  return 1 - static_cast<double>(machine_.host_budget) / static_cast<double>(timeline_.peak());
 }
 
 Found Search::TrySweep(const SweepOptions& options) {

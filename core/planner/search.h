@@ -82,6 +82,7 @@ class Search {
   bool IsBetter(const Plan& plan) const;
   bool GoesRound() const;
   double PartThatStays(double room) const;
+  double PartWithoutHost() const;
   uint64_t PiecesOf(Bytes piece) const;
   bool IsAffordable(Bytes piece) const;
   Found TrySweep(const SweepOptions& options);

@@ -8,6 +8,7 @@
 namespace tidemark::core::planner {
 namespace {
 
+constexpr uint32_t kMostRefused = 32;  // pieces that the host has no room for, until none is tried
 // What a piece costs that leaves and returns, in pieces that are looked at after a use.
 constexpr uint64_t kWorkToLeave = 16;
 constexpr uint64_t kWorkToPop = 1;  // an entry of a heap
@@ -118,11 +119,14 @@ template <typename Counts>
 bool Sweep::CopyOutNow(uint32_t now, Array<Entry>* heap, uint32_t Piece::*entry, Counts counts,
                        uint32_t* victim) {
   aside_.Clear();
-  while (!heap->empty() && *victim == kNone) {
+  uint32_t refused = 0;
+  while (!heap->empty() && *victim == kNone && refused < kMostRefused) {
     const Entry top = Pop(heap, entry);
     if (!counts(top)) continue;
     const Piece& piece = pieces_[top.piece];
-    if (state_[piece.buffer].next_at == now || host_used_ + piece.bytes > machine_->host_budget) {
+    const bool has_room = host_used_ + piece.bytes <= machine_->host_budget;
+    if (!has_room || state_[piece.buffer].next_at == now) {
+      refused += has_room ? 0 : 1;
       if (!aside_.Append(top)) return false;
       continue;
     }

@@ -194,6 +194,32 @@ TEST(PlannerQualityTest, AShortHostCostsLittleWhereItHoldsWhatIsAway) {
   }
 }
 
+// Weights that are only read go round; the host holds copies of so much of each as leaves, and of
+// no more.
+TEST(PlannerQualityTest, WeightsThatAreOnlyReadStreamFromAHostThatHoldsAThirdOfThem) {
+  steps::StepBuilder step;
+  steps::StepBuilder::Buffers weights;
+  for (int i = 0; i < 32; ++i) weights.push_back(step.Persistent((i % 2 == 0 ? 64 : 384) * kMiB));
+  for (int token = 0; token < 4; ++token) {
+    BufferIndex x = step.Transient(8 * kMiB);
+    step.Op(5'000, {}, {x});
+    for (const BufferIndex used : weights) {
+      const BufferIndex y = step.Transient(8 * kMiB);
+      step.Op(150'000, {x, used}, {y});
+      x = y;
+    }
+  }
+  Machine machine;
+  machine.device_budget = steps::LivePeak(step.step()) / 100 * 75;
+  machine.host_budget = steps::LivePeak(step.step()) / 100 * 30;
+  steps::SetRates(12e9, 12e9, &machine);
+  Plan plan;
+  ASSERT_EQ(MakePlan(step.step(), machine, {}, &plan), PlanOutcome::kPlanned) << plan.reason;
+  EXPECT_LE(plan.host_peak, machine.host_budget);
+  const TimeBound bound = FindTimeBound(step.step(), machine);
+  EXPECT_LE(static_cast<double>(plan.step_time), 1.15 * static_cast<double>(bound.time));
+}
+
 // A plan that exists is never given up for a slower one.
 TEST(PlannerQualityTest, ReplanningWithMoreOfAnythingIsNeverSlower) {
   int compared = 0;
