@@ -108,8 +108,7 @@ ChunkIndex Arena::Wanted(const Extension& extension, Bytes bytes) const {
 
 // Chunks that may still be mapped within the slack when `bytes` more are live.
 ChunkIndex Arena::Within(Bytes bytes) const {
-  const Bytes demand = std::max(allocator_.peak_requested(), allocator_.requested() + bytes);
-  const ChunkIndex slots = SlotsFor(demand);
+  const ChunkIndex slots = SlotsFor(DemandWith(bytes));
   return slots > mapped() ? slots - mapped() : 0;
 }
 
