@@ -10,6 +10,7 @@ namespace planner {
 namespace {
 
 constexpr Bytes kBudgetSteps = 512;  // budgets are found to one part in so many of the live peak
+constexpr uint64_t kHalvingWork = Search::kMostWork / 5 * 2;
 // Recipes while looking for a budget, cheapest first.
 constexpr uint32_t kFewRecipes[] = {Search::kByDemand, 0, 1};
 
@@ -102,10 +103,12 @@ class Planning {
   template <typename Holds>
   Found Halve(Holds holds, Bytes low, Bytes high) {
     const Bytes close = std::max<Bytes>(search_.timeline().peak() / kBudgetSteps, 1);
+    // Where the plan that was asked for was looked for in vain, something is left for this.
+    const uint64_t most = std::max(Search::kMostWork, search_.spent() + kHalvingWork);
     Plan best;
     bool found = false;
     for (Bytes budget = high; high > low; budget = low + (high - low) / 2) {
-      const Found tried = TryBudget(budget, holds);
+      const Found tried = TryBudget(budget, found ? most : ~uint64_t{0}, holds);
       if (tried == Found::kNoMemory) return tried;
       if (tried == Found::kPlan) {
         high = budget;
@@ -116,7 +119,7 @@ class Planning {
       } else {
         low = budget;
       }
-      if (high - low <= close || (found && search_.IsSpent())) break;
+      if (high - low <= close || (found && search_.IsSpent(most))) break;
     }
     std::swap(best, *search_.mutable_best());
     search_.SetHasPlan(found);
@@ -124,14 +127,15 @@ class Planning {
     return found ? Found::kPlan : Found::kNothing;
   }
 
-  // A few recipes, up to the first that holds.
+  // A few recipes, up to the first that holds, or until so much work is spent.
   template <typename Holds>
-  Found TryBudget(Bytes budget, Holds holds) {
+  Found TryBudget(Bytes budget, uint64_t most, Holds holds) {
     search_.SetBudget(budget);
     search_.Restart();
     for (const uint32_t recipe : kFewRecipes) {
       if (search_.TryRecipe(recipe) == Found::kNoMemory) return Found::kNoMemory;
       if (search_.has_plan() && holds(search_.best())) return Found::kPlan;
+      if (search_.IsSpent(most)) break;
     }
     return Found::kNothing;
   }

@@ -29,7 +29,7 @@ Found Search::TryAtRandom() {
   if (!ListOpenWindows()) return Found::kNoMemory;
   Dice dice;
   DraftChanger changer(timeline_, machine_, windows_, /*is_bold=*/false, &dice);
-  for (uint32_t t = 0; t < trials && !has_plan_ && !IsSpent(); ++t) {
+  for (uint32_t t = 0; t < trials && !has_plan_ && !IsSpent(kSweepWork); ++t) {
     draft_.aways.Clear();
     const DraftResult covered = CoverDemand(timeline_, machine_, &draft_, {&dice, kNone});
     if (covered == DraftResult::kNoMemory) return Found::kNoMemory;

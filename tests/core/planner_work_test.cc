@@ -1,0 +1,60 @@
+// Planning time is bounded by a count of what is done, since the planner has no clock.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "core/planner/search.h"
+#include "tests/step/large_step.h"
+#include "tests/step/simulator.h"
+#include "tests/step/step_builder.h"
+
+namespace tidemark::core::planner {
+namespace {
+
+// One trial is finished when the limit is reached.
+constexpr uint64_t kAllowed = Search::kMostWork / 10 * 11;
+
+// As in a recurrent network: all operations use the same few large buffers, and keep one each.
+Step SharedWeights(uint32_t ops) {
+  steps::StepBuilder s;
+  steps::StepBuilder::Buffers weights, kept;
+  for (int k = 0; k < 4; ++k) weights.push_back(s.Persistent(256 * kMiB));
+  for (uint32_t i = 0; i < ops; ++i) {
+    kept.push_back(s.Transient(8 * kMiB));
+    s.Op(200000, weights, {kept.back()});
+  }
+  for (uint32_t i = ops; i-- > 0;) {
+    steps::StepBuilder::Buffers reads = weights;
+    reads.push_back(kept[i]);
+    s.Op(400000, reads, {});
+  }
+  return s.Take();
+}
+
+void ExpectBounded(const Step& step, Bytes device_percent, Bytes host_percent) {
+  Machine machine;
+  const Bytes peak = steps::LivePeak(step), floor = steps::WorkingSetFloor(step, machine);
+  machine.device_budget = std::max(floor, peak / 100 * device_percent);
+  if (host_percent != 0) machine.host_budget = peak / 100 * host_percent;
+  machine.safepoint = 20000;
+  Search search;
+  ASSERT_TRUE(search.Init(step, machine));
+  ASSERT_NE(search.TryRecipes(), Found::kNoMemory);
+  ASSERT_NE(search.Improve(), Found::kNoMemory);
+  ASSERT_NE(search.Polish(), Found::kNoMemory);
+  EXPECT_LE(search.spent(), kAllowed) << device_percent << " " << host_percent;
+}
+
+TEST(PlannerWorkTest, NoShapeOfStepTakesMoreThanIsAllowed) {
+  const Step random = steps::LargeStep(1, 2500, 4500);
+  const Step shared = SharedWeights(600);
+  for (const Step* step : {&random, &shared}) {
+    for (const Bytes device : {0, 30, 60}) ExpectBounded(*step, device, 0);
+    ExpectBounded(*step, 75, 30);
+    ExpectBounded(*step, 30, 20);
+  }
+}
+
+}  // namespace
+}  // namespace tidemark::core::planner
