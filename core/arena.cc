@@ -108,7 +108,8 @@ ChunkIndex Arena::Wanted(const Extension& extension, Bytes bytes) const {
 
 // Chunks that may still be mapped within the slack when `bytes` more are live.
 ChunkIndex Arena::Within(Bytes bytes) const {
-  const ChunkIndex slots = SlotsFor(DemandWith(bytes));
+  const Bytes demand = std::max(allocator_.peak_requested(), allocator_.requested() + bytes);
+  const ChunkIndex slots = SlotsFor(demand);
   return slots > mapped() ? slots - mapped() : 0;
 }
 

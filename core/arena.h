@@ -12,9 +12,6 @@
 //   6. eviction: live chunks' bytes move to host memory, and their chunks come under the new range;
 //   7. host memory under what is still lacking of it;
 //   8. a small request in any hole.
-// While it moves chunks and too much is lost in chunks used in part, requests of 512 KiB or more go
-// where they do the least harm, mapped or not, before step 1 (arena_choose.cc).
-//
 // From the first step 3 on the arena watches whether requests recur (placement_plan.h). Where they
 // do, and a plan fits into what is mapped or may be, requests go to its places before step 1, and
 // others go elsewhere as long as there is memory for it.
@@ -82,7 +79,6 @@ struct ArenaCounters {
   uint64_t ordered_fences = 0;  // calls of `order`
   uint64_t settled_fences = 0;  // calls of `settle`
   uint64_t planned = 0;         // requests that got the place of a plan
-  uint64_t chosen = 0;          // requests that got the place that does the least harm
   uint64_t undone = 0;          // mapped and taken back because a later map failed
   uint64_t on_host = 0;         // mapped to host memory for want of chunks
 };
@@ -157,8 +153,7 @@ class Arena {
     ChunkIndex first = 0;
     ChunkIndex count = 0;
   };
-  static constexpr Bytes kAnyOffset = ArenaAllocator::kNowhere;
-  static constexpr Bytes kChosenFrom = 512 * kKiB;
+  static constexpr Bytes kAnyOffset = ~Bytes{0};
   static constexpr uint32_t kLookFrom = 1 << 10;  // requests that no plan has seen
   static constexpr uint32_t kLookEvery = 1 << 20;
 
@@ -178,8 +173,7 @@ class Arena {
     allocator_.Free(block, fence, stream);
   }
   Block* AllocateAnywhere(const Request& request) {
-    Block* block = request.bytes >= kChosenFrom && plan_.moves() ? PlaceChosen(request) : nullptr;
-    if (block == nullptr) block = Place(request);
+    Block* block = Place(request);
     return block != nullptr ? block : AllocateSlow(request);
   }
   Block* AllocateSlow(Request request);
@@ -187,11 +181,6 @@ class Arena {
   bool Extend(Bytes bytes, Bytes at, bool settled);
   bool PlanExtension(Bytes bytes, Bytes at, Extension* extension);
   ChunkIndex Wanted(const Extension& extension, Bytes bytes) const;
-  // The highest demand so far, or what it is with `bytes` more.
-  Bytes DemandWith(Bytes bytes) const {
-    const Bytes demand = allocator_.requested() + bytes;
-    return demand > allocator_.peak_requested() ? demand : allocator_.peak_requested();
-  }
   ChunkIndex Within(Bytes bytes) const;
   ChunkIndex Stitch(ChunkIndex count, const Extension& keep);
   void Evict(ChunkIndex missing);
@@ -226,9 +215,6 @@ class Arena {
   bool PlayFrees();
   bool IsFreeBy(uint32_t time, Bytes offset, Bytes size) const;
   void KeepForPlan();
-
-  // In arena_choose.cc.
-  Block* PlaceChosen(const Request& request);
 
   // In arena_held.cc.
   bool StartHolding(const Request& request);

@@ -91,14 +91,6 @@ class ArenaAllocator {
   // The same for `offset` alone. False: not free there, or all of it is mapped.
   bool PlanExtensionAt(Bytes bytes, Bytes offset, Extension* extension);
 
-  // Where `request`, larger than kSmallLimit, does the least harm of all places, mapped or not
-  // (arena_choose.cc): for AllocateAt, or an extension there. `fresh`: chunks that it may use up
-  // beside those that are free. kNowhere: there is no place, or it would have to wait everywhere.
-  static constexpr Bytes kNowhere = ~Bytes{0};
-  Bytes ChoosePlace(const Request& request, ChunkIndex fresh);
-  // While no chunk is in host memory: bytes of chunks used in part that nobody has.
-  Bytes LostInParts() const;
-
   // Keeps [first, first + count) for AllocateAt: others get a place there only as a last resort.
   void KeepFree(ChunkIndex first, ChunkIndex count) {
     kept_first_ = first;
@@ -194,7 +186,6 @@ class ArenaAllocator {
   bool Validate(const HeldPlaces* places = nullptr) const;
 
  private:
-  class PlaceSearch;
   struct SlabMap;
   struct Starts {
     Block* first = nullptr;   // lowest block that starts in the chunk
@@ -276,8 +267,7 @@ class ArenaAllocator {
   bool Mark(ChunkIndex first, ChunkIndex count, bool mapped);
   void NoteStart(Block* block);
   void ForgetStart(Block* block);
-  static const Block* RunOf(const Block* unmapped);
-  void ConsiderRun(const Block* first_of_run, Bytes size, Bytes alignment, Extension* best,
+  void ConsiderRun(Block* first_of_run, Bytes size, Bytes alignment, Extension* best,
                    Bytes* best_offset) const;
   void Consider(Bytes offset, Bytes size, Extension* best, Bytes* best_offset) const;
   void AddHeldTo(AllocatorStats* stats, FenceId passed, const HeldPlaces& places) const;
@@ -286,9 +276,6 @@ class ArenaAllocator {
   void LinkNeighbours(Block* block);
   bool ValidateBlock(const Block* block) const;
   bool ValidateIndexes() const;
-  static bool FreeInGeneral(const Block* block) {
-    return block != nullptr && block->state == Block::State::kFree && !block->small;
-  }
   static bool IsHole(const Block* block) {
     return block->state == Block::State::kFree && block->mapped && !block->small;
   }

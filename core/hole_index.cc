@@ -181,23 +181,6 @@ const Block* HoleIndex::SearchDown::Next() {
   return index_->groups_[group_]->hole[slot];
 }
 
-// From the arrays alone: no look at the blocks.
-ChunkIndex HoleIndex::WholeChunks() const {
-  constexpr auto kUnits = static_cast<int32_t>(kChunkBytes / kBlockBytes);
-  uint32_t chunks = 0;
-  for (uint32_t i = 0; i < count_; ++i) {
-    if (most_[i] < kUnits) continue;
-    const Group& group = *groups_[i];
-    for (uint32_t slot = 0; slot < group.used; ++slot) {
-      const uint32_t start = static_cast<uint32_t>(group.start[slot]) ^ UINT32_C(1) << 31;
-      const uint32_t first = (start + kUnits - 1) / kUnits;
-      const uint32_t end = (start + static_cast<uint32_t>(group.length[slot])) / kUnits;
-      chunks += end > first ? end - first : 0;
-    }
-  }
-  return chunks;
-}
-
 void HoleIndex::Replace(Place place, Block* hole) {
   Group* group = groups_[place.group];
   const int32_t length = LengthOf(hole->size);

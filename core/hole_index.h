@@ -64,9 +64,6 @@ class HoleIndex {
     uint32_t fit_ = 0;  // slots of the group that are still to come
   };
 
-  // Chunks that lie wholly inside a hole, of all.
-  ChunkIndex WholeChunks() const;
-
   // The place of the hole that starts at `offset`; there is one.
   Place Locate(Bytes offset) const;
   Place After(Place place) const;

@@ -87,22 +87,6 @@ TEST_F(HoleIndexTest, FindsEveryHoleThatIsLongEnoughInAddressOrder) {
   }
 }
 
-TEST_F(HoleIndexTest, CountsTheChunksThatLieWhollyInHoles) {
-  Bytes end = 0;
-  ChunkIndex expected = 0;
-  for (size_t i = 0; i < 1000; ++i) {
-    Block& block = blocks_[i];
-    block.offset = end + kBlockBytes * (1 + random_() % 4096);
-    block.size = kBlockBytes * (1 + random_() % 16384);
-    end = block.end();
-    index_.Add(&block);
-    const Bytes first = RoundUp(block.offset, kChunkBytes) / kChunkBytes;
-    if (end / kChunkBytes > first) expected += static_cast<ChunkIndex>(end / kChunkBytes - first);
-    ASSERT_EQ(index_.WholeChunks(), expected);
-  }
-  EXPECT_GT(expected, 1000u);
-}
-
 TEST_F(HoleIndexTest, KnowsWhatFollows) {
   for (int i = 0; i < 500; ++i) Toggle();
   for (auto it = holes_.begin(); std::next(it) != holes_.end(); ++it) {

@@ -203,22 +203,6 @@ TEST(Yardsticks, NativeReproducesTheRecordedPeaks) {
   }
 }
 
-// A small model with batches of varying length: few chunks, and most of what is lost is lost where
-// blocks end inside one.
-TEST(Ours, LosesLittleInChunksUsedInPart) {
-  for (const replay::Trace& trace : replay::GeneratedTraces()) {
-    if (trace.name != "small, variable, recompute") continue;
-    const replay::Peak peak = replay::PeakRequested(trace);
-    for (const uint32_t slack_permille : {0u, 4u}) {
-      const Replayed replayed = Replay(trace, OursWithSlack(slack_permille), kNoLimit, peak.event);
-      ASSERT_TRUE(replayed.completed);
-      EXPECT_LE(replayed.peak_held, peak.requested + peak.requested / 100) << slack_permille;
-    }
-    return;
-  }
-  FAIL() << "there is no such trace";
-}
-
 // Every allocator serves every kind of trace, and holds at least what is asked for.
 TEST(Policies, ServeAGeneratedStepWithoutALimit) {
   replay::TransformerShape shape;
