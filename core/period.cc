@@ -2,6 +2,8 @@
 
 #include "core/period.h"
 
+#include "core/rolling_hash.h"
+
 namespace tidemark::core {
 
 bool Period::Init() { return signs_.Resize(kSigns) && contexts_.Resize(kContexts); }
@@ -10,7 +12,7 @@ void Period::Add(uint64_t sign) {
   bool believed = Follow(sign);
   const bool full = count_ >= kContextLength;
   const uint64_t leaves = full ? signs_[(count_ - kContextLength + 1) % kSigns] : 0;
-  context_ = context_ * kRoll + sign - leaves * kRolledOut;
+  context_ = Roll<kContextLength>(context_, sign, leaves);
   signs_[++count_ % kSigns] = sign;
   uint64_t& last = contexts_[context_ * kRoll >> 32 & (kContexts - 1)];
   if (last != 0 && count_ - last < kSigns / 2) {

@@ -38,9 +38,6 @@ class Period {
   static constexpr uint32_t kContexts = 1 << 13;
   static constexpr uint32_t kContextLength = 4;
   static constexpr uint32_t kShortest = 3;
-  // A context is a sum of its signs times powers of this, so that the oldest can be taken out.
-  static constexpr uint64_t kRoll = UINT64_C(0x9e3779b97f4a7c15);
-  static constexpr uint64_t kRolledOut = kRoll * kRoll * kRoll * kRoll;
   struct Candidate {
     uint32_t period = 0;  // 0: none
     uint32_t run = 0;     // signs that matched so far

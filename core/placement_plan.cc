@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/rolling_hash.h"
+
 namespace tidemark::core {
 namespace {
 
@@ -16,11 +18,6 @@ constexpr uint32_t kMostBroken = 4;  // breaks in a row after which a plan is dr
 constexpr uint64_t kPaysWithin = 512;
 constexpr uint32_t kFirstPatience = 8;  // periods
 constexpr uint32_t kMostPatience = 1 << 12;
-constexpr uint64_t kRoll = UINT64_C(0x9e3779b97f4a7c15);  // odd, so that it can be rolled out again
-
-constexpr uint64_t Power(uint64_t base, uint32_t exponent) {
-  return exponent == 0 ? 1 : base * Power(base, exponent - 1);
-}
 
 }  // namespace
 
@@ -68,7 +65,7 @@ void PlacementPlan::Log(Bytes bytes, StreamId stream) {
   entry = {number(), UnitsOf(bytes), stream, 0, moved_, Recurring::kNowhere};
   if (state_ == State::kFollowing) return;  // it is known what comes
   const uint64_t sign = SignOf(entry);
-  context_ = context_ * kRoll + sign - leaves * Power(kRoll, kContext);
+  context_ = Roll<kContext>(context_, sign, leaves);
   period_.Add(sign);
 }
 
@@ -273,7 +270,7 @@ void PlacementPlan::StopFollowing(State state) {
     watched_since_ = requests_;
     context_ = 0;
     for (uint64_t age = std::min<uint64_t>(kContext, requests_); age-- > 0;) {
-      context_ = context_ * kRoll + SignOf(At(requests_ - age));
+      context_ = Roll<kContext>(context_, SignOf(At(requests_ - age)));
     }
   }
   state_ = state;

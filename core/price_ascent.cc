@@ -79,14 +79,18 @@ void PriceAscent::Ascend(double rise) {
     before += direction_[i] * direction_[i];
   }
   const double keep = before > 0 && across < 0 ? -1.5 * across / before : 0;
+  for (size_t i = 0; i < slope_.size(); ++i) direction_[i] = slope_[i] + keep * direction_[i];
+  (void)Go(rise);
+}
+
+// Along the direction, as far as a rise of the value by `rise` needs. False: there is none.
+bool PriceAscent::Go(double rise) {
   double norm = 0;
-  for (size_t i = 0; i < slope_.size(); ++i) {
-    direction_[i] = slope_[i] + keep * direction_[i];
-    norm += direction_[i] * direction_[i];
-  }
-  if (norm <= 0) return;
-  for (size_t i = 0; i < slope_.size(); ++i) price_[i] += direction_[i] * rise / norm;
+  for (const double along : direction_) norm += along * along;
+  if (norm <= 0) return false;
+  for (size_t i = 0; i < price_.size(); ++i) price_[i] += direction_[i] * rise / norm;
   Project();
+  return true;
 }
 
 void PriceAscent::SetCentre() { std::copy(price_.begin(), price_.end(), centre_.begin()); }
@@ -96,16 +100,11 @@ void PriceAscent::ReturnToCentre() { std::copy(centre_.begin(), centre_.end(), p
 void PriceAscent::StartMean() { std::copy(slope_.begin(), slope_.end(), mean_.begin()); }
 
 bool PriceAscent::StepFromCentre(double rise) {
-  std::copy(centre_.begin(), centre_.end(), price_.begin());
+  ReturnToCentre();
   std::copy(mean_.begin(), mean_.end(), slope_.begin());
   KeepInside();
-  double norm = 0;
-  for (const double slope : slope_) norm += slope * slope;
-  if (norm <= 0) return false;
   std::copy(slope_.begin(), slope_.end(), direction_.begin());
-  for (size_t i = 0; i < price_.size(); ++i) price_[i] += direction_[i] * rise / norm;
-  Project();
-  return true;
+  return Go(rise);
 }
 
 double PriceAscent::MixSlopes(double most) {

@@ -66,6 +66,7 @@ class PriceAscent {
  private:
   double Worth(double out, double in) const;
   void KeepInside();
+  [[nodiscard]] bool Go(double rise);
 
   const Array<double>& demand_;
   const uint32_t moments_;

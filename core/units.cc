@@ -1,5 +1,5 @@
-// Byte counts as people write them: K, M, G and T alone are binary, too; KB, MB, GB and TB are powers
-// of ten. Whole numbers are exact to 64 bits. No locale, no allocation. Threads: no state.
+// Byte counts as people write them: K, M, G and T alone are binary, too; KB, MB, GB and TB are
+// powers of ten. Whole numbers are exact to 64 bits. No locale, no allocation. Threads: no state.
 
 #include "core/units.h"
 

@@ -15,10 +15,10 @@
 
 #include "core/arena.h"
 #include "core/iteration.h"
+#include "interpose/biased_mutex.h"
 #include "interpose/chunk_supply.h"
 #include "interpose/demand.h"
 #include "interpose/early_copies.h"
-#include "interpose/biased_mutex.h"
 #include "interpose/mover.h"
 #include "interpose/plan_follower.h"
 #include "interpose/pointer_tables.h"

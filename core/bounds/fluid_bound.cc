@@ -17,15 +17,6 @@ constexpr size_t kMostWork = 16'000'000;  // operations of gaps looked at, in al
 constexpr size_t kFewestSteps = 300;
 constexpr size_t kMostSteps = 800;
 
-// Whether anything has to be away in the gap.
-bool IsTight(const IdleGaps& step, const IdleGap& gap) {
-  const auto n = static_cast<uint32_t>(step.demand.size());
-  for (uint32_t i = gap.from + 1; i < gap.to; ++i) {
-    if (step.demand[i < n ? i : i - n] > 0) return true;
-  }
-  return false;
-}
-
 bool AddChain(const IdleGaps& step, const CopyChain& chain, FluidStep* fluid) {
   FluidChain to;
   to.is_clean = chain.from == kNeverDirty;
@@ -33,11 +24,10 @@ bool AddChain(const IdleGaps& step, const CopyChain& chain, FluidStep* fluid) {
   to.bytes = static_cast<double>(chain.bytes);
   to.first_gap = static_cast<uint32_t>(fluid->gaps.size());
   for (uint32_t g = chain.first_gap; g < chain.first_gap + chain.gap_count; ++g) {
-    const IdleGap& gap = step.chain_gaps[g];
-    if (!IsTight(step, gap)) continue;
     FluidGap away;
-    away.first = gap.from + 1;
-    away.next = gap.to;
+    away.first = step.chain_gaps[g].from + 1;
+    away.next = step.chain_gaps[g].to;
+    if (!fluid->IsTight(away)) continue;
     if (!fluid->gaps.Append(away)) return false;
     ++to.gap_count;
   }

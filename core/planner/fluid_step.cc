@@ -144,7 +144,6 @@ bool FluidStep::AddGap(const Timeline& timeline, uint32_t use, uint32_t base) {
   return gaps.Append(gap);
 }
 
-// Whether it helps anybody that bytes are away in the gap.
 bool FluidStep::IsTight(const FluidGap& gap) const {
   for (uint32_t k = gap.first; k < gap.next; ++k) {
     if (demand[k % demand.size()] > 0) return true;

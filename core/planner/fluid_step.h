@@ -64,6 +64,9 @@ struct FluidStep {
   // Finds the classes of the chains, and the size. False: no host memory.
   [[nodiscard]] bool Classify();
 
+  // Whether it helps anybody that bytes are away in the gap.
+  bool IsTight(const FluidGap& gap) const;
+
   // The operation at whose start stretch k starts, counted on like it.
   uint32_t OpAt(uint32_t k) const {
     const auto count = static_cast<uint32_t>(starts.size());
@@ -75,7 +78,6 @@ struct FluidStep {
   [[nodiscard]] bool AddChains(const Timeline& timeline, BufferIndex b);
   [[nodiscard]] bool AddGap(const Timeline& timeline, uint32_t use, uint32_t base);
   void DropEmptyChain();
-  bool IsTight(const FluidGap& gap) const;
   uint32_t FirstFrom(uint32_t op) const;  // the first stretch that starts there or later
   uint32_t LastUntil(uint32_t op) const;  // the last one that starts there or sooner
   int Compare(const FluidChain& a, const FluidChain& b) const;

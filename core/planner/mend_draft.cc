@@ -14,13 +14,13 @@ class Mending {
 
   bool Run() {
     const auto parts = static_cast<uint32_t>(draft_->aways.size());
-    if (!away_.Resize(n_, 0) || !by_reserve_.Resize(n_, kNone) || !by_release_.Resize(n_, kNone) ||
-        !next_reserve_.Resize(parts) || !next_release_.Resize(parts)) {
+    if (!SumAways(n_, draft_->aways, &away_) || !by_reserve_.Resize(n_, kNone) ||
+        !by_release_.Resize(n_, kNone) || !next_reserve_.Resize(parts) ||
+        !next_release_.Resize(parts)) {
       return false;
     }
     for (uint32_t k = 0; k < parts; ++k) {
       const Away& a = draft_->aways[k];
-      for (uint32_t i = a.release; i < a.reserve; ++i) away_[i % n_] += a.bytes;
       Link(k, a.reserve, &by_reserve_, &next_reserve_);
       Link(k, a.release, &by_release_, &next_release_);
     }

@@ -208,28 +208,31 @@ DraftResult WriteMoves(const Timeline& timeline, const Machine& machine, Draft* 
   if (!draft->keeps_parts) MergeNeighbours(&draft->aways);
   draft->work += kWorkToWrite * draft->aways.size();
   Writer writer(timeline, draft->aways, plan);
-  Array<Bytes> host;
-  const auto fits = [&] {
-    return *std::max_element(host.begin(), host.end()) <= machine.host_budget;
-  };
   if (!writer.Run({true, false})) return DraftResult::kNoMemory;
   if (machine.host_budget == kNoLimit) return DraftResult::kDone;
-  for (const HostSaving saving :
-       {HostSaving::kWait, HostSaving::kBack, HostSaving::kAgain, HostSaving::kLate}) {
+  Array<Bytes> host;
+  // kCannot: not as the plan is at present.
+  const auto fit = [&] {
     draft->work += kWorkToFitHost * draft->aways.size();
     if (!HostBytes(timeline, *plan, &host)) return DraftResult::kNoMemory;
-    if (fits()) return DraftResult::kDone;
+    const bool fits = *std::max_element(host.begin(), host.end()) <= machine.host_budget;
+    return fits ? DraftResult::kDone : DraftResult::kCannot;
+  };
+  for (const HostSaving saving :
+       {HostSaving::kWait, HostSaving::kBack, HostSaving::kAgain, HostSaving::kLate}) {
+    const DraftResult result = fit();
+    if (result != DraftResult::kCannot) return result;
     if (!SaveHost(timeline, machine, saving, *plan, &host, draft) || !writer.Run({true, false})) {
       return DraftResult::kNoMemory;
     }
   }
-  for (const Style style : {Style{true, false}, Style{true, true}, Style{false, true}}) {
-    draft->work += kWorkToFitHost * draft->aways.size();
+  DraftResult result = fit();
+  for (const Style style : {Style{true, true}, Style{false, true}}) {
+    if (result != DraftResult::kCannot) return result;
     if (!writer.Run(style)) return DraftResult::kNoMemory;
-    if (!HostBytes(timeline, *plan, &host)) return DraftResult::kNoMemory;
-    if (fits()) return DraftResult::kDone;
+    result = fit();
   }
-  return DraftResult::kCannot;
+  return result;
 }
 
 }  // namespace tidemark::core::planner

@@ -80,9 +80,16 @@ bool PlanOf(Policy policy, const core::Step& step, const core::Machine& machine,
   return planned;
 }
 
-namespace {
+bool IsCloseToBound(double bound_ns, double step_ns) { return bound_ns >= 0.995 * step_ns; }
 
-constexpr double kCloseToBound = 0.995;
+double Tightened(const core::Step& step, const core::Machine& machine, double bound_ns) {
+  const core::TimeBound bound =
+      core::FindTimeBound(step, machine, {core::Granularity::kBoundary, /*prices=*/true});
+  if (bound.outcome != core::BoundOutcome::kBound) return bound_ns;
+  return static_cast<double>(bound.time);
+}
+
+namespace {
 
 // Looks for a better bound where no policy comes close to the quick one.
 void Tighten(const core::Step& step, Cell* cell) {
@@ -92,10 +99,8 @@ void Tighten(const core::Step& step, Cell* cell) {
       fastest = std::min(fastest, score.step_ns);
     }
   }
-  if (cell->bound_ns >= kCloseToBound * fastest) return;
-  const core::TimeBound bound =
-      core::FindTimeBound(step, cell->machine, {core::Granularity::kBoundary, /*prices=*/true});
-  if (bound.outcome == core::BoundOutcome::kBound) cell->bound_ns = static_cast<double>(bound.time);
+  if (IsCloseToBound(cell->bound_ns, fastest)) return;
+  cell->bound_ns = Tightened(step, cell->machine, cell->bound_ns);
 }
 
 }  // namespace

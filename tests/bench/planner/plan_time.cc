@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <limits>
 #include <string>
 
 #include "core/planner.h"
@@ -20,33 +21,33 @@ constexpr double kGbPerS = 25, kSlowGbPerS = 12;
 constexpr int kRuns = 2;  // the faster counts: others may use the machine
 constexpr double kMostPlanMs = 200, kMostReplanMs = 20;
 
-// Milliseconds of this thread; -1 for bad input.
-double Time(const core::Step& step, const core::Machine& machine, const core::PlanGoal& goal) {
-  double best = -1;
+// Milliseconds of this thread that call() takes.
+template <typename Call>
+double Time(const Call& call) {
+  double best = std::numeric_limits<double>::infinity();
   for (int k = 0; k < kRuns; ++k) {
-    core::Plan plan;
     const double begin = ThreadMs();
-    const core::PlanOutcome outcome = core::MakePlan(step, machine, goal, &plan);
-    const double took = ThreadMs() - begin;
-    if (outcome == core::PlanOutcome::kBadInput) return -1;
-    best = best < 0 ? took : std::min(best, took);
+    call();
+    best = std::min(best, ThreadMs() - begin);
   }
   return best;
+}
+
+double TimePlan(const core::Step& step, const core::Machine& machine, const core::PlanGoal& goal) {
+  return Time([&] {
+    core::Plan plan;
+    (void)core::MakePlan(step, machine, goal, &plan);
+  });
 }
 
 double TimeReplan(const core::Step& step, const core::Machine& machine) {
   core::Plan plan;
   if (core::MakePlan(step, machine, {}, &plan) != core::PlanOutcome::kPlanned) return -1;
   const core::Step noisy = NoisyCopy(step, 1);
-  double best = -1;
-  for (int k = 0; k < kRuns; ++k) {
+  return Time([&] {
     core::Plan again;
-    const double begin = ThreadMs();
     (void)core::Replan(noisy, machine, plan, &again);
-    const double took = ThreadMs() - begin;
-    best = best < 0 ? took : std::min(best, took);
-  }
-  return best;
+  });
 }
 
 struct Most {
@@ -63,12 +64,12 @@ void PrintRow(const std::string& name, const core::Step& step, Most* most) {
   short_host.host_budget = percent(30);
   const auto slower = [](double by) { return core::PlanGoal{core::PlanMode::kWithinSlowdown, by}; };
   const core::Machine any = MachineWith(core::kNoLimit, kGbPerS);
-  const double ms[] = {Time(step, MachineWith(percent(50), kGbPerS), {}),
-                       Time(step, MachineWith(percent(30), kSlowGbPerS), {}),
-                       Time(step, MachineWith(floor, kGbPerS), {}),
-                       Time(step, any, slower(0)),
-                       Time(step, any, slower(0.05)),
-                       Time(step, short_host, {})};
+  const double ms[] = {TimePlan(step, MachineWith(percent(50), kGbPerS), {}),
+                       TimePlan(step, MachineWith(percent(30), kSlowGbPerS), {}),
+                       TimePlan(step, MachineWith(floor, kGbPerS), {}),
+                       TimePlan(step, any, slower(0)),
+                       TimePlan(step, any, slower(0.05)),
+                       TimePlan(step, short_host, {})};
   const double replan = TimeReplan(step, MachineWith(percent(50), kSlowGbPerS));
   std::printf("%-24s %6zu %8zu", name.c_str(), step.ops.size(), step.buffers.size());
   for (const double one : ms) {

@@ -17,7 +17,6 @@ namespace {
 constexpr core::Bytes kDevicePercent = 75;  // of the live peak, like the host's
 constexpr core::Bytes kHostPercents[] = {30, 50};
 constexpr double kHostRatesGb[] = {12, 25};
-constexpr double kCloseToBound = 0.995;  // no tighter one is looked for
 constexpr size_t kRows = std::size(kHostPercents) * std::size(kHostRatesGb);
 
 struct HostRow {
@@ -44,14 +43,12 @@ struct HostRow {
 // The tightest bound that is worth its time: the durations are one, too.
 double BoundFor(const core::Step& step, const core::Machine& machine,
                 const steps::Simulation& run) {
-  double bound_ns = run.ideal_ns;
-  for (const bool prices : {false, true}) {
-    if (bound_ns >= kCloseToBound * run.step_ns) break;
-    const core::TimeBound bound =
-        core::FindTimeBound(step, machine, {core::Granularity::kBoundary, prices});
-    bound_ns = static_cast<double>(bound.time);
-  }
-  return bound_ns;
+  if (IsCloseToBound(run.ideal_ns, run.step_ns)) return run.ideal_ns;
+  const core::TimeBound quick =
+      core::FindTimeBound(step, machine, {core::Granularity::kBoundary, /*prices=*/false});
+  const auto bound_ns = static_cast<double>(quick.time);
+  if (IsCloseToBound(bound_ns, run.step_ns)) return bound_ns;
+  return Tightened(step, machine, bound_ns);
 }
 
 HostRow RunCell(const Net& net, const core::Machine& machine) {
