@@ -92,9 +92,11 @@ class Arena {
   // later request would notice, but free chunks may have moved.
   Block* Allocate(Bytes bytes, StreamId stream = kAnyStream) {
     if (holes_on_host_) ReleaseHost();
+    const bool small = bytes <= kSmallLimit;
+    if (held_ && !small) return AllocateHeld(bytes, stream);
     const Request request{bytes, passed_, stream, false};
-    if (bytes <= kSmallLimit || !(plan_.on() || LooksForPlan())) return AllocateAnywhere(request);
-    return held_ ? AllocateHeld(request) : AllocateByPlan(request);
+    if (small || !(plan_.on() || LooksForPlan())) return AllocateAnywhere(request);
+    return AllocateByPlan(request);
   }
   // `stream` is where the block was last used; kAnyStream when that is not known. Other streams may
   // have to wait for `fence` before they use its bytes. 0: nothing in flight touches them.
@@ -108,14 +110,13 @@ class Arena {
   // Fences up to `fence` have passed.
   void Passed(FenceId fence) {
     if (fence > passed_) passed_ = fence;
+    allocator_.Passed(passed_);
   }
   FenceId passed() const { return passed_; }
   Block* Find(Bytes offset) const {
-    if (held_ && offset - plan_base_ < plan_.packed()) {
-      if (Block* block = places_.Expected(offset - plan_base_)) return block;
-      if (Block* block = places_.Find(offset - plan_base_)) return block;
-    }
-    return allocator_.Find(offset);
+    if (!held_) return allocator_.Find(offset);
+    Block* block = places_.Expected(offset);
+    return block != nullptr ? block : FindBesideHeld(offset);
   }
 
   // Once per decay interval of the owner's choice: of the chunks that the highest demand since the
@@ -225,10 +226,12 @@ class Arena {
   void CountLater();
   void CountNow();
   void CountHeld(bool add);
-  Block* AllocateHeld(const Request& request);
-  Block* TakeDue(const Request& request);
-  Block* NewHeld(uint32_t index, const Request& request);
+  Block* AllocateHeld(Bytes bytes, StreamId stream);
+  Block* AllocateBesideHeld(Bytes bytes, StreamId on);
+  Block* NewHeld(uint32_t index, Bytes bytes, RequestNumber number);
   void FreeHeld(Block* block, FenceId fence, StreamId stream);
+  void FreeCounted(Block* block, FenceId fence, StreamId stream);
+  Block* FindBesideHeld(Bytes offset) const;
 
   ArenaSeam seam_;
   ArenaOptions options_;

@@ -31,6 +31,7 @@ bool ArenaAllocator::Init(ChunkTable* table) {
   if (starts_ == nullptr || !start_bits_.Resize((table->size() + 63) / 64, 0)) return false;
   if (Bytes{table->size()} * kChunkBytes >= HoleIndex::kMostBytes || !ReserveMark()) return false;
   first_ = pool_.Take();
+  first_->Reset();
   first_->size = Bytes{table->size()} * kChunkBytes;
   NoteStart(first_);
   AddToIndex(first_);
@@ -249,6 +250,7 @@ Block* ArenaAllocator::Carve(Block* block, Bytes offset, Bytes size) {
 
 Block* ArenaAllocator::SplitAt(Block* block, Bytes offset) {
   Block* upper = pool_.Take();
+  upper->Reset();
   upper->offset = offset;
   upper->size = block->end() - offset;
   upper->fence = block->fence;

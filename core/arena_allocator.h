@@ -83,6 +83,8 @@ class ArenaAllocator {
 
   // The live block that holds the byte at `offset`, or null.
   Block* Find(Bytes offset) const;
+  // Whether the byte at `offset`, which is one of the arena, lies in a slab.
+  bool InSlab(Bytes offset) const { return starts_[ChunkOf(offset)].slab != nullptr; }
 
   // Folds the cache and finds the place for `bytes` with the fewest chunks to map, the lowest
   // address on ties. False: the arena's addresses are used up, or host memory is.
@@ -103,6 +105,10 @@ class ArenaAllocator {
   bool ReserveMark() {
     return pool_.Reserve(kNodesPerCall + held_blocks_) && holes_.Reserve(pool_.made());
   }
+  // Fences up to `fence` have passed; requests say so as well.
+  void Passed(FenceId fence) {
+    if (fence > passed_) passed_ = fence;
+  }
   // [first, first + count) was unmapped, and is mapped now. False: out of host memory, not
   // recorded. The table's state is set by the caller.
   bool MarkMapped(ChunkIndex first, ChunkIndex count = 1);
@@ -116,7 +122,7 @@ class ArenaAllocator {
   // The holes of at least `least` bytes that start below `end`, from the highest one down.
   HoleIndex::SearchDown HolesBelow(Bytes end, Bytes least) const { return {&holes_, least, end}; }
 
-  // ---- Bytes left to a plan (arena_held.cc).
+  // ---- Bytes left to a plan (arena_held_blocks.cc).
   // What may be left to it: holes, and what has a place in the plan.
   static bool MayHold(const Block* block) { return IsHole(block) || block->slot != 0; }
   // Makes sure that `parts` of [begin, end) can be held. False: out of memory.
@@ -130,19 +136,27 @@ class ArenaAllocator {
     FenceId fence = 0;
     StreamId stream = kAnyStream;
   };
-  // A live block at `offset` of what is held, which nobody else has. Call ReserveMark first.
-  Block* NewHeld(Bytes offset, const Request& request) {
-    if (request.passed > passed_) passed_ = request.passed;
-    Block* block = pool_.Take();
-    block->offset = offset;
-    block->size = RoundUp(request.bytes, kBlockBytes);
+  // A live block at `offset` of what is held, which nobody else has. Call ReserveMark first, and
+  // CountHeld() for it where held_counted().
+  Block* BeginHeld(Bytes offset, Bytes bytes, uint32_t number) {
+    const Bytes size = RoundUp(bytes, kBlockBytes);
+    const bool charged = offset % kChunkBytes == 0;
     ++held_blocks_;
-    MakeLive(block, request);
-    if (held_counted_) CountHeld(block, true);
+    Count(bytes, size, RoundingOf(size, charged));
+    Block* block = pool_.Take();
+    block->BeLive(offset, size, bytes);
+    block->charged = charged;
+    block->number = number;
     return block;
   }
-  // Its end, and who may use the bytes afterwards.
+  // Whether that is all there is to do for one.
+  bool CanBeginHeld() const {
+    return !held_counted_ && pool_.free_count() >= kNodesPerCall + held_blocks_ &&
+           holes_.room() >= pool_.made();
+  }
+  // Its end, and who may use the bytes afterwards. Call CountHeld() for it first.
   Use EndHeld(Block* block, FenceId fence, StreamId stream) {
+    --held_blocks_;
     CountOut(block);
     AddFence(block, fence, stream);
     Use use;
@@ -150,8 +164,6 @@ class ArenaAllocator {
       use = {block->fence, block->stream};
       AddFence(&gone_, use.fence, use.stream);
     }
-    if (held_counted_) CountHeld(block, false);
-    --held_blocks_;
     pool_.Put(block);
     return use;
   }
@@ -218,23 +230,29 @@ class ArenaAllocator {
     block->state = Block::State::kLive;
     block->requested = request.bytes;
     block->number = 0;
-    requested_ += request.bytes;
-    if (requested_ > peak_requested_) peak_requested_ = requested_;
-    allocated_ += block->size;
-    if (allocated_ > interval_peak_) interval_peak_ = allocated_;
-    ++live_buffers_;
     block->charged = !block->small & (block->offset % kChunkBytes == 0);
-    rounding_ += RoundingOf(block);
+    Count(request.bytes, block->size, RoundingOf(block->size, block->charged));
+  }
+  // One more live buffer.
+  void Count(Bytes requested, Bytes size, Bytes rounding) {
+    const Bytes all_requested = requested_ + requested;
+    const Bytes all = allocated_ + size;
+    requested_ = all_requested;
+    allocated_ = all;
+    if (all_requested > peak_requested_) peak_requested_ = all_requested;
+    if (all > interval_peak_) interval_peak_ = all;
+    ++live_buffers_;
+    rounding_ += rounding;
   }
   // Without a branch on what no processor foresees.
-  static Bytes RoundingOf(const Block* block) {
-    return (Bytes{0} - block->size) % kChunkBytes & (Bytes{0} - Bytes{block->charged});
+  static Bytes RoundingOf(Bytes size, bool charged) {
+    return (Bytes{0} - size) % kChunkBytes & (Bytes{0} - Bytes{charged});
   }
   void CountOut(Block* block) {
     requested_ -= block->requested;
     allocated_ -= block->size;
     --live_buffers_;
-    rounding_ -= RoundingOf(block);
+    rounding_ -= RoundingOf(block->size, block->charged);
     block->charged = false;
   }
   Block* Choose(const Request& request, Bytes size, bool small);

@@ -17,123 +17,6 @@ constexpr uint32_t kMostMissed = 4;   // periods in a row in which a plan as it 
 
 }  // namespace
 
-// ---- The allocator's side: blocks.
-
-bool ArenaAllocator::ReserveHold(Bytes begin, Bytes end, uint32_t parts) {
-  int nodes = 3 * static_cast<int>(parts) + kNodesPerCall;  // two cuts, and a run more
-  bool inside = false;
-  for (const Block* b = BlockAt(begin); b != nullptr && b->offset < end; b = b->next) {
-    if (MayHold(b) && !inside) ++nodes;
-    inside = MayHold(b);
-    if (b->slot != 0) ++nodes;
-  }
-  if (!pool_.Reserve(nodes) || !holes_.Reserve(pool_.made())) return false;
-  held_begin_ = begin;
-  held_end_ = end;
-  held_fence_ = 0;
-  held_blocks_ = 0;
-  gone_ = Use();
-  return true;
-}
-
-void ArenaAllocator::Hold(Bytes begin, Bytes end) {
-  SplitHole(begin);
-  SplitHole(end);
-  for (Block* b = BlockAt(begin); b != nullptr && b->offset < end; b = b->next) {
-    if (!MayHold(b)) continue;
-    b = HoldRun(b, end);
-    held_fence_ = std::max(held_fence_, b->fence);
-  }
-}
-
-// Where `at` lies inside a hole, it ends there and another one begins.
-void ArenaAllocator::SplitHole(Bytes at) {
-  if (at >= Bytes{table_->size()} * kChunkBytes) return;
-  Block* block = BlockAt(at);
-  if (block->offset == at || !IsHole(block)) return;
-  RemoveFromIndex(block);
-  AddToIndex(SplitAt(block, at));
-  AddToIndex(block);
-}
-
-// One block takes the place of `first` and of those after it.
-Block* ArenaAllocator::HoldRun(Block* first, Bytes end) {
-  Block* held = pool_.Take();
-  held->state = Block::State::kHeld;
-  held->mapped = true;
-  held->offset = first->offset;
-  held->previous = first->previous;
-  Block* block = first;
-  while (block != nullptr && block->offset < end && MayHold(block)) {
-    Block* next = block->next;
-    held->size += block->size;
-    ForgetStart(block);
-    if (block->slot != 0) {
-      ++held_blocks_;
-    } else {
-      AddFence(held, block->fence, block->stream);
-      RemoveFromIndex(block);
-      pool_.Put(block);
-    }
-    block = next;
-  }
-  held->next = block;
-  LinkNeighbours(held);
-  NoteStart(held);
-  return held;
-}
-
-void ArenaAllocator::LinkNeighbours(Block* block) {
-  (block->previous != nullptr ? block->previous->next : first_) = block;
-  if (block->next != nullptr) block->next->previous = block;
-}
-
-void ArenaAllocator::Unhold() {
-  for (Block* b = BlockAt(held_begin_); b != nullptr && b->offset < held_end_; b = b->next) {
-    if (b->state != Block::State::kHeld) continue;
-    AddFence(b, gone_.fence, gone_.stream);
-    const Bytes offset = b->offset;
-    b->state = Block::State::kFree;
-    ReturnHole(b);
-    b = BlockAt(offset);
-  }
-}
-
-// The nodes for it were reserved when it became live.
-void ArenaAllocator::Restore(Block* block) {
-  Block* hole = BlockAt(block->offset);
-  Block* taken = TakeAt(holes_.Locate(hole->offset), hole, block->offset, block->size);
-  ForgetStart(taken);
-  block->previous = taken->previous;
-  block->next = taken->next;
-  LinkNeighbours(block);
-  NoteStart(block);
-  pool_.Put(taken);
-  --held_blocks_;
-}
-
-void ArenaAllocator::AddHeldTo(AllocatorStats* stats, FenceId passed,
-                               const HeldPlaces& places) const {
-  Bytes free = 0;
-  uint32_t bound = 0;
-  const Block* live = places.Next(&bound);
-  for (const Block* b = BlockAt(held_begin_); b != nullptr && b->offset < held_end_; b = b->next) {
-    if (b->state != Block::State::kHeld) continue;
-    for (Bytes at = b->offset; at < b->end();) {
-      const bool ends = live == nullptr || live->offset >= b->end();
-      const Bytes gap = (ends ? b->end() : live->offset) - at;
-      free += gap;
-      stats->largest_free_mapped = std::max(stats->largest_free_mapped, gap);
-      at = ends ? b->end() : live->end();
-      if (!ends) live = places.Next(&bound);
-    }
-  }
-  stats->free_mapped += free;
-  stats->waiting += std::min(free, places.Waiting(passed));
-}
-
-// ---- The arena's side: when.
-
 // What it takes is built while the plan is followed.
 bool Arena::StartHolding(const Request& request) {
   if (places_of_ != plan_.plans() || !places_.started()) {
@@ -226,6 +109,7 @@ void Arena::CountHeld(bool add) {
 
 void Arena::PutBack() {
   CountNow();
+  plan_.CatchUp();
   held_ = false;
   allocator_.Unhold();
   uint32_t bound = 0;
@@ -236,8 +120,24 @@ void Arena::PutBack() {
   places_.Clear();
 }
 
-Block* Arena::AllocateHeld(const Request& request) {
-  if (Block* block = TakeDue(request)) return block;
+// The commonest case alone: the request is due, its place is free, nothing is to be waited for, and
+// nobody is to be told.
+Block* Arena::AllocateHeld(Bytes bytes, StreamId stream) {
+  const uint32_t index = plan_.next_phase();
+  const Bytes units = bytes / kBlockBytes + (bytes % kBlockBytes != 0 ? 1 : 0);
+  if (!places_.Fits(index, units, stream, passed_) || !plan_.within() ||
+      !allocator_.CanBeginHeld()) {
+    return AllocateBesideHeld(bytes, stream);
+  }
+  ++counters_.planned;
+  const RequestNumber number = plan_.StepWithin();
+  Block* block = allocator_.BeginHeld(plan_base_ + places_.OffsetOf(index), bytes, number);
+  places_.Take(index, block);
+  return block;
+}
+
+Block* Arena::AllocateBesideHeld(Bytes bytes, StreamId on) {
+  const Request request{bytes, passed_, on, false};
   const bool begins = !plan_.within();
   if (!plan_.Step(request.bytes, request.stream)) {
     PutBack();
@@ -251,7 +151,7 @@ Block* Arena::AllocateHeld(const Request& request) {
   StreamId stream = kAnyStream;
   Block* block = nullptr;
   if (places_.Offer(index, passed_, &fence, &stream) && allocator_.ReserveMark()) {
-    block = NewHeld(index, request);
+    block = NewHeld(index, request.bytes, number);
   }
   if (block == nullptr) {
     PutBack();
@@ -267,27 +167,34 @@ Block* Arena::AllocateHeld(const Request& request) {
   return AllocatePlanned(request, PlacementPlan::kNowhere, number);
 }
 
-// The commonest case alone: the place is free, and nothing is to be waited for.
-inline Block* Arena::TakeDue(const Request& request) {
-  const uint32_t index = plan_.next_phase();
-  const uint64_t units = (request.bytes + kBlockBytes - 1) / kBlockBytes;
-  if (!places_.Fits(index, units, request.stream, passed_) || !plan_.within()) return nullptr;
-  if (!allocator_.ReserveMark()) return nullptr;
-  plan_.StepWithin();
-  ++counters_.planned;
-  return NewHeld(index, request);
-}
-
-inline Block* Arena::NewHeld(uint32_t index, const Request& request) {
-  Block* block = allocator_.NewHeld(plan_base_ + places_.OffsetOf(index), request);
-  block->number = plan_.number();
+Block* Arena::NewHeld(uint32_t index, Bytes bytes, RequestNumber number) {
+  const Bytes offset = plan_base_ + places_.OffsetOf(index);
+  Block* block = allocator_.BeginHeld(offset, bytes, number);
+  if (allocator_.held_counted()) allocator_.CountHeld(block, true);
   places_.Take(index, block);
   return block;
 }
 
 void Arena::FreeHeld(Block* block, FenceId fence, StreamId stream) {
+  if (allocator_.held_counted()) return FreeCounted(block, fence, stream);
+  const uint32_t slot = block->slot;
   const ArenaAllocator::Use use = allocator_.EndHeld(block, fence, stream);
-  places_.Give(block, use.fence, use.stream);  // the block is in the pool and as it was
+  places_.Give(slot, use.fence, use.stream);
+}
+
+void Arena::FreeCounted(Block* block, FenceId fence, StreamId stream) {
+  const uint32_t slot = block->slot;
+  allocator_.CountHeld(block, false);
+  const ArenaAllocator::Use use = allocator_.EndHeld(block, fence, stream);
+  places_.Give(slot, use.fence, use.stream);
+}
+
+// A buffer of a slab may lie between what is held, but no slab is.
+Block* Arena::FindBesideHeld(Bytes offset) const {
+  if (offset - plan_base_ < plan_.packed() && !allocator_.InSlab(offset)) {
+    if (Block* block = places_.Find(offset - plan_base_)) return block;
+  }
+  return allocator_.Find(offset);
 }
 
 }  // namespace tidemark::core

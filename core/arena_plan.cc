@@ -8,7 +8,9 @@
 
 namespace tidemark::core {
 Block* Arena::AllocateByPlan(const Request& request) {
-  if (plan_.following() && StartHolding(request)) return AllocateHeld(request);
+  if (plan_.following() && StartHolding(request)) {
+    return AllocateBesideHeld(request.bytes, request.stream);
+  }
   const bool followed = plan_.following();
   Bytes place = plan_.Next(request.bytes, request.stream);
   const RequestNumber number = plan_.number();  // others may come while this one waits

@@ -11,8 +11,8 @@
 namespace tidemark::core {
 
 struct alignas(64) Block {
-  // kHeld: bytes that the allocator left to a plan (arena_held.cc); those that live there are not
-  // among the blocks in address order.
+  // kHeld: bytes that the allocator left to a plan (arena_held_blocks.cc); those that live there
+  // are not among the blocks in address order.
   enum class State : uint8_t { kFree, kCached, kLive, kHeld };
 
   // One line of the processor's cache: what each request and free touches.
@@ -21,8 +21,8 @@ struct alignas(64) Block {
   State state = State::kFree;
   bool small = false;    // inside a slab
   bool mapped = false;   // free: every byte lies in mapped chunks
-  uint8_t kind = 0;      // live: what it is for, in the caller's words
   bool charged = false;  // live: its rounding to chunks counts against the allocator's allowance
+  uint8_t kind = 0;      // live: what it is for, in the caller's words
   uint16_t slot = 0;     // live: 1 + its request in the plan that holds its bytes; 0: none
   StreamId stream = kAnyStream;  // who may use the bytes without waiting for `fence`
   uint32_t number = 0;           // live: of its request, for PlacementPlan; 0: not seen by it
@@ -43,14 +43,20 @@ struct alignas(64) Block {
 
   // Everything that is the arena's is as in a block just made, but for the links.
   void Reset() {
-    offset = size = 0;
+    BeLive(0, 0, 0);
     state = State::kFree;
+  }
+  // The same for one that is live.
+  void BeLive(Bytes begin, Bytes bytes, Bytes asked) {
+    offset = begin;
+    size = bytes;
+    state = State::kLive;
     small = mapped = charged = false;
     slot = 0;
     stream = kAnyStream;
     number = 0;
     fence = 0;
-    requested = 0;
+    requested = asked;
     previous = next = nullptr;
   }
 };
@@ -65,14 +71,14 @@ class BlockPool {
 
   // Makes sure that `count` calls of Take succeed. False: out of memory, nothing changed.
   bool Reserve(int count) { return free_count_ >= count || Grow(count); }
+  int free_count() const { return free_count_; }
   // Blocks that were ever made.
   size_t made() const { return made_; }
-  // Needs a Reserve that covers it.
+  // Needs a Reserve that covers it. What the block says is left over from before.
   Block* Take() {
     Block* block = free_;
     free_ = block->next;
     --free_count_;
-    block->Reset();
     return block;
   }
   void Put(Block* block) {

@@ -10,10 +10,13 @@ bool HeldPlaces::Start(const Array<Recurring>* plan) {
   plan_ = plan;
   stage_ = Stage::kNone;
   next_ = 0;
-  slots_.Clear();
-  before_.Clear();
+  wanted_.Clear(), tenures_.Clear(), taken_.Clear(), fences_.Clear(), before_.Clear();
   if (plan->empty() || plan->size() > Packing::kMost) return false;
-  if (!slots_.Resize(plan->size() + 1) || !before_.Reserve(4 * plan->size())) return false;
+  const size_t places = plan->size() + 1;
+  if (!wanted_.Resize(places) || !tenures_.Resize(places) || !taken_.Resize(places)) return false;
+  if (!fences_.Resize(places) || !before_.Reserve(4 * plan->size())) return false;
+  freed_ = expected_ = 0;
+  latest_ = fence_ = 0;
   if (!SortBounds() || !MakeCoarse()) return false;
   const size_t words = bounds_.size() / 64 + 1;
   live_.Clear(), changes_.Clear(), at_.Clear(), tenant_.Clear();
@@ -89,12 +92,10 @@ uint32_t HeldPlaces::NextSet(const Array<uint64_t>& bits, uint32_t bound, uint32
 bool HeldPlaces::Work(uint32_t requests) {
   for (; requests > 0 && stage_ != Stage::kReady; --requests) {
     if (stage_ == Stage::kBounds) {
-      Slot& slot = slots_[next_];
-      if (IsPacked((*plan_)[next_])) {
-        slot.place = (*plan_)[next_].place;
-        slot.units = (*plan_)[next_].units;
-        slot.asks = (*plan_)[next_].stream;
-        slot.low = BoundAt(slot.place);
+      const Recurring& request = (*plan_)[next_];
+      if (IsPacked(request)) {
+        wanted_[next_] = {request.units, request.stream, request.place, 0};
+        tenures_[next_].low = static_cast<uint16_t>(BoundAt(request.place));
       }
     } else if (!Settle(next_, stage_ == Stage::kSecondRound) || !FillUp()) {
       stage_ = Stage::kNone;
@@ -106,7 +107,7 @@ bool HeldPlaces::Work(uint32_t requests) {
              : stage_ == Stage::kFirstRound ? Stage::kSecondRound
                                             : Stage::kReady;
   }
-  if (stage_ == Stage::kReady) slots_[plan_->size()].first = static_cast<uint32_t>(before_.size());
+  if (stage_ == Stage::kReady) wanted_[plan_->size()].first = static_cast<uint32_t>(before_.size());
   return true;
 }
 
@@ -119,13 +120,14 @@ bool HeldPlaces::FillUp() {
 
 // `request` becomes the tenant of its place; those before it are noted.
 bool HeldPlaces::Settle(uint32_t request, bool note) {
-  Slot& slot = slots_[request];
-  if (note) slot.first = static_cast<uint32_t>(before_.size());
-  if (slot.place == Recurring::kNowhere) return true;
-  const uint32_t high = BoundAt(uint64_t{slot.place} + (*plan_)[request].units);
-  uint16_t tenant = tenant_[LastSet(changes_, slot.low)];
+  Wanted& wanted = wanted_[request];
+  if (note) wanted.first = static_cast<uint32_t>(before_.size());
+  if (wanted.place == Recurring::kNowhere) return true;
+  const uint32_t low = tenures_[request].low;
+  const uint32_t high = BoundAt(uint64_t{wanted.place} + wanted.units);
+  uint16_t tenant = tenant_[LastSet(changes_, low)];
   if (!Note(tenant, note)) return false;
-  for (uint32_t b = slot.low + 1; (b = NextSet(changes_, b, high)) < high; ++b) {
+  for (uint32_t b = low + 1; (b = NextSet(changes_, b, high)) < high; ++b) {
     tenant = tenant_[b];
     if (!Note(tenant, note)) return false;
     changes_[b / 64] &= ~(uint64_t{1} << b % 64);
@@ -134,8 +136,8 @@ bool HeldPlaces::Settle(uint32_t request, bool note) {
     changes_[high / 64] |= uint64_t{1} << high % 64;
     tenant_[high] = tenant;
   }
-  changes_[slot.low / 64] |= uint64_t{1} << slot.low % 64;
-  tenant_[slot.low] = static_cast<uint16_t>(request);
+  changes_[low / 64] |= uint64_t{1} << low % 64;
+  tenant_[low] = static_cast<uint16_t>(request);
   return true;
 }
 
@@ -162,16 +164,26 @@ bool HeldPlaces::NextUsed(uint32_t* bound, uint64_t* first, uint64_t* end) const
 }
 
 void HeldPlaces::Clear() {
-  for (Slot& slot : slots_) slot.block = nullptr, slot.fence = 0;
+  for (Tenure& tenure : tenures_) tenure.block = nullptr;
+  for (uint8_t& taken : taken_) taken = 0;
+  for (FenceId& fence : fences_) fence = 0;
   for (uint64_t& word : live_) word = 0;
-  fence_ = 0;
+  fence_ = latest_ = 0;
+}
+
+FenceId HeldPlaces::FenceOf(uint32_t request) const {
+  FenceId fence = fence_;
+  for (uint32_t i = wanted_[request].first; i < wanted_[request + 1].first; ++i) {
+    fence = std::max(fence, fences_[before_[i]]);
+  }
+  return fence;
 }
 
 void HeldPlaces::JoinFences(uint32_t request, FenceId passed, FenceId* fence,
                             StreamId* stream) const {
-  for (uint32_t i = slots_[request].first; i < slots_[request + 1].first; ++i) {
-    const Slot& before = slots_[before_[i]];
-    if (before.fence > passed) Join(before.fence, before.stream, fence, stream);
+  for (uint32_t i = wanted_[request].first; i < wanted_[request + 1].first; ++i) {
+    const FenceId before = fences_[before_[i]];
+    if (before > passed) Join(before, tenures_[before_[i]].stream, fence, stream);
   }
   if (fence_ > passed) Join(fence_, kAnyStream, fence, stream);
 }
@@ -179,8 +191,7 @@ void HeldPlaces::JoinFences(uint32_t request, FenceId passed, FenceId* fence,
 Bytes HeldPlaces::Waiting(FenceId passed) const {
   Bytes units = 0;
   for (size_t i = 0; i < plan_->size(); ++i) {
-    const Slot& slot = slots_[i];
-    if (slot.block == nullptr && slot.fence > passed) units += (*plan_)[i].units;
+    if (taken_[i] == 0 && fences_[i] > passed) units += (*plan_)[i].units;
   }
   return units * kBlockBytes;
 }
@@ -194,16 +205,15 @@ Block* HeldPlaces::Find(Bytes offset) const {
     set = live_[--word];
   }
   const uint32_t at = word * 64 + 63 - static_cast<uint32_t>(std::countl_zero(set));
-  const Slot& slot = slots_[at_[at]];
-  const Bytes end = OffsetOf(at_[at]) + slot.block->size;
-  return offset < end ? slot.block : nullptr;
+  Block* block = tenures_[at_[at]].block;
+  return offset < OffsetOf(at_[at]) + block->size ? block : nullptr;
 }
 
 Block* HeldPlaces::Next(uint32_t* bound) const {
   const auto end = static_cast<uint32_t>(bounds_.size());
   *bound = NextSet(live_, *bound, end);
   if (*bound >= end) return nullptr;
-  return slots_[at_[(*bound)++]].block;
+  return tenures_[at_[(*bound)++]].block;
 }
 
 }  // namespace tidemark::core

@@ -7,7 +7,7 @@
 // As long as every request comes in the order of the plan, a place is free when none of them is
 // alive, and whoever gets it waits for what they waited for. Frees may come in any order.
 //
-// What it takes is built in portions, but for one sort; memory is 60 bytes for each request of a
+// What it takes is built in portions, but for one sort; memory is 70 bytes for each request of a
 // period.
 // Not here: the blocks between (arena_held.cc). Threads: none of its own.
 
@@ -44,49 +44,50 @@ class HeldPlaces {
   // No place is taken, and nothing is waited for.
   void Clear();
   // Nobody gets a place before `fence`.
-  void Await(FenceId fence) { fence_ = fence; }
-  bool Has(uint32_t request) const { return slots_[request].place != Recurring::kNowhere; }
-  Bytes OffsetOf(uint32_t request) const { return Bytes{slots_[request].place} * kBlockBytes; }
+  void Await(FenceId fence) { fence_ = latest_ = fence; }
+  bool Has(uint32_t request) const { return wanted_[request].place != Recurring::kNowhere; }
+  Bytes OffsetOf(uint32_t request) const { return Bytes{wanted_[request].place} * kBlockBytes; }
   // Whether the place of `request` is free. Adds the fence of its bytes to `*fence` and `*stream`,
   // as far as it is greater than `passed`.
   bool Offer(uint32_t request, FenceId passed, FenceId* fence, StreamId* stream) const {
-    FenceId latest = 0;
-    if (IsTaken(request, &latest)) return false;
-    if (latest > passed) JoinFences(request, passed, fence, stream);
+    if (IsTaken(request)) return false;
+    if (latest_ > passed) JoinFences(request, passed, fence, stream);
     return true;
   }
   // Whether a request for `units` on `stream` is the one of this place, which is free and need not
   // wait for anything.
   bool Fits(uint32_t request, uint64_t units, StreamId stream, FenceId passed) const {
-    const Slot& slot = slots_[request];
-    FenceId latest = 0;
-    return slot.units == units && slot.asks == stream && !IsTaken(request, &latest) &&
-           latest <= passed;
+    const Wanted& wanted = wanted_[request];
+    return wanted.units == units && wanted.stream == stream && !IsTaken(request) &&
+           (latest_ <= passed || FenceOf(request) <= passed);
   }
   void Take(uint32_t request, Block* block) {
-    Slot& slot = slots_[request];
-    slot.block = block;
+    Tenure& tenure = tenures_[request];
+    tenure.block = block;
+    taken_[request] = 1;
     block->slot = static_cast<uint16_t>(request + 1);
-    live_[slot.low / 64] |= uint64_t{1} << slot.low % 64;
-    at_[slot.low] = static_cast<uint16_t>(request);
+    live_[tenure.low / 64] |= uint64_t{1} << tenure.low % 64;
+    at_[tenure.low] = static_cast<uint16_t>(request);
   }
-  // The block that begins at `offset` from the base, if it is the one whose free is expected next:
-  // the one that was freed after the last one in the period before.
+  // The block at `offset` of the arena, if it is the one whose free is expected next: the one that
+  // was freed after the last one in the period before.
   Block* Expected(Bytes offset) const {
-    const Slot& slot = slots_[expected_];
-    return slot.block != nullptr && OffsetOf(expected_) == offset ? slot.block : nullptr;
+    Block* block = tenures_[expected_].block;
+    return block != nullptr && block->offset == offset ? block : nullptr;
   }
   // The block is gone; others may use its bytes after `fence`, those of `stream` at once.
-  void Give(const Block* block, FenceId fence, StreamId stream) {
-    const uint32_t request = block->slot - 1u;
-    Slot& slot = slots_[request];
-    slots_[freed_].follower = static_cast<uint16_t>(request);
+  void Give(uint32_t slot, FenceId fence, StreamId stream) {
+    const uint32_t request = slot - 1;
+    Tenure& tenure = tenures_[request];
+    tenures_[freed_].follower = static_cast<uint16_t>(request);
     freed_ = request;
-    expected_ = slot.follower;
-    slot.block = nullptr;
-    slot.fence = fence;
-    slot.stream = stream;
-    live_[slot.low / 64] &= ~(uint64_t{1} << slot.low % 64);
+    expected_ = tenure.follower;
+    tenure.block = nullptr;
+    taken_[request] = 0;
+    live_[tenure.low / 64] &= ~(uint64_t{1} << tenure.low % 64);
+    if (fence > latest_) latest_ = fence;
+    if (latest_ != 0) fences_[request] = fence, tenure.stream = stream;
+    FetchExpected();
   }
   // Bytes of free places whose fences have not passed, those of several places several times.
   Bytes Waiting(FenceId passed) const;
@@ -102,34 +103,37 @@ class HeldPlaces {
   // Predecessors come in so many, filled up with one that is never taken: most requests have no
   // more, and a loop that ends at another count each time is one that no processor foresees.
   static constexpr uint32_t kTogether = 4;
-  struct Slot {
-    Block* block = nullptr;  // while it is taken
-    FenceId fence = 0;
-    StreamId stream = kAnyStream;  // of the fence
-    uint32_t units = 0;            // of a request that has a place; else 0
-    StreamId asks = kAnyStream;    // its stream
+  // What the request of each phase asks for, read one after the other.
+  struct Wanted {
+    uint32_t units = 0;  // 0: it has no place here
+    StreamId stream = kAnyStream;
     uint32_t place = Recurring::kNowhere;
-    uint32_t first = 0;     // its predecessors in before_ end where those of the next one begin
-    uint32_t low = 0;       // its place in bounds_
-    uint16_t follower = 0;  // the request whose block was freed next
+    uint32_t first = 0;  // its predecessors in before_ end where those of the next one begin
+  };
+  // Who has the place of a request, read in the order of frees.
+  struct Tenure {
+    Block* block = nullptr;        // while it is taken
+    StreamId stream = kAnyStream;  // of its fence
+    uint16_t low = 0;              // its place in bounds_
+    uint16_t follower = 0;         // the request whose block was freed next
   };
 
-  // `*latest`: of the fences of its bytes.
-  bool IsTaken(uint32_t request, FenceId* latest) const {
-    const Slot* slot = &slots_[request];
-    const uint16_t* before = &before_[slot->first];
-    const uint16_t* end = &before_[slot[1].first];
-    FenceId fence = fence_;
-    uintptr_t taken = 0;
+  // Looks at a few bytes for each predecessor, and not at what is known of it beyond that.
+  bool IsTaken(uint32_t request) const {
+    const uint16_t* before = &before_[wanted_[request].first];
+    const uint16_t* end = &before_[wanted_[request + 1].first];
+    uint32_t taken = 0;
     for (; before != end; before += kTogether) {
-      for (uint32_t j = 0; j < kTogether; ++j) {
-        const Slot& one = slots_[before[j]];
-        taken |= reinterpret_cast<uintptr_t>(one.block);
-        fence = std::max(fence, one.fence);
-      }
+      for (uint32_t j = 0; j < kTogether; ++j) taken |= taken_[before[j]];
     }
-    *latest = fence;
     return taken != 0;
+  }
+  FenceId FenceOf(uint32_t request) const;
+  // Its free comes after that of the last one, and that of its follower after it.
+  void FetchExpected() const {
+    const Tenure& expected = tenures_[expected_];
+    __builtin_prefetch(expected.block);
+    __builtin_prefetch(&tenures_[expected.follower]);
   }
   void JoinFences(uint32_t request, FenceId passed, FenceId* fence, StreamId* stream) const;
   static void Join(FenceId more, StreamId by, FenceId* fence, StreamId* stream) {
@@ -156,8 +160,11 @@ class HeldPlaces {
 
   const Array<Recurring>* plan_ = nullptr;
   Stage stage_ = Stage::kNone;
-  uint32_t next_ = 0;        // of the plan, in this stage
-  Array<Slot> slots_;        // by request, and one more
+  uint32_t next_ = 0;     // of the plan, in this stage
+  Array<Wanted> wanted_;  // by request, and one more, as the next ones
+  Array<Tenure> tenures_;
+  Array<uint8_t> taken_;     // 1: its place is taken
+  Array<FenceId> fences_;    // of its bytes since they were free; not kept up while latest_ is 0
   Array<uint32_t> bounds_;   // units at which a place begins or ends, ascending
   Array<uint32_t> coarse_;   // for each kCoarse units the last bound at or below their first
   Array<uint64_t> live_;     // by bound: a taken place begins there
@@ -168,6 +175,7 @@ class HeldPlaces {
   uint32_t freed_ = 0;       // the request whose block was freed last
   uint32_t expected_ = 0;    // the one whose block may be the next
   FenceId fence_ = 0;        // of what was free when the places were taken over
+  FenceId latest_ = 0;       // no fence here is greater
 };
 
 }  // namespace tidemark::core

@@ -32,6 +32,8 @@ class HoleIndex {
   // Room for so many holes, however they come and go. False: out of memory, nothing changed.
   bool Reserve(size_t holes) { return holes <= room_ || Grow(holes); }
 
+  size_t room() const { return room_; }
+
   // Needs room for it.
   void Add(Block* hole);
   void Remove(const Block* hole) { RemoveAt(Locate(hole->offset)); }

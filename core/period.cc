@@ -2,6 +2,8 @@
 
 #include "core/period.h"
 
+#include <algorithm>
+
 #include "core/rolling_hash.h"
 
 namespace tidemark::core {
@@ -9,70 +11,77 @@ namespace tidemark::core {
 bool Period::Init() { return signs_.Resize(kSigns) && contexts_.Resize(kContexts); }
 
 void Period::Add(uint64_t sign) {
-  bool believed = Follow(sign);
+  Follow(sign);
   const bool full = count_ >= kContextLength;
   const uint64_t leaves = full ? signs_[(count_ - kContextLength + 1) % kSigns] : 0;
   context_ = Roll<kContextLength>(context_, sign, leaves);
   signs_[++count_ % kSigns] = sign;
   uint64_t& last = contexts_[context_ * kRoll >> 32 & (kContexts - 1)];
-  if (last != 0 && count_ - last < kSigns / 2) {
-    believed |= Consider(static_cast<uint32_t>(count_ - last));
-  }
+  if (last != 0 && count_ - last < kSigns / 2) Consider(static_cast<uint32_t>(count_ - last));
   last = count_;
-  if (believed || length_ != 0) Choose();
+  if (count_ >= choose_at_) Choose();
 }
 
-// Every candidate's prediction of the sign to come is checked. Whether one of them is believed.
-bool Period::Follow(uint64_t sign) {
-  bool believed = false;
+// Every candidate's prediction of the sign to come is checked.
+void Period::Follow(uint64_t sign) {
   for (Candidate& candidate : candidates_) {
-    if (candidate.period == 0) continue;
-    if (count_ >= candidate.period && signs_[(count_ + 1 - candidate.period) % kSigns] == sign) {
-      if (candidate.run < kSigns) ++candidate.run;
-      believed = believed || candidate.run >= candidate.needed;
-      continue;
-    }
-    const uint32_t most = 2 * candidate.period;
-    if (candidate.run >= candidate.needed) {
-      candidate.needed = candidate.run < most ? candidate.run + 1 : most;
-    }
-    candidate.run = 0;
+    if (signs_[(count_ + 1 - candidate.period) % kSigns] != sign) Break(&candidate);
   }
-  return believed;
 }
 
-// A new candidate takes the place of the one that is furthest from being believed. Whether there is
-// one that is believed at once.
-bool Period::Consider(uint32_t period) {
-  if (period < kShortest) return false;
+void Period::Break(Candidate* candidate) {
+  const uint32_t run = RunOf(*candidate);
+  const uint32_t most = 2 * candidate->period;
+  if (run >= candidate->needed || candidate->start <= first_start_) choose_at_ = 0;
+  if (run >= candidate->needed) candidate->needed = run < most ? run + 1 : most;
+  candidate->start = count_ + 1;
+}
+
+// A new candidate takes the place of the one that is furthest from being believed.
+void Period::Consider(uint32_t period) {
+  if (period < kShortest) return;
   Candidate* weakest = &candidates_[0];
   for (Candidate& candidate : candidates_) {
-    if (candidate.period == period) return false;
+    if (candidate.period == period) return;
     if (candidate.period == 0) {
       weakest = &candidate;
       break;
     }
-    if (candidate.run < weakest->run) weakest = &candidate;
+    if (candidate.start > weakest->start) weakest = &candidate;
   }
   // One that never matched for long may still be the iteration, but not while another is followed.
-  if (weakest->period != 0 && weakest->run >= kContextLength) return false;
-  *weakest = {period, kContextLength, period};
-  return weakest->run >= weakest->needed;
+  if (weakest->period != 0 && RunOf(*weakest) >= kContextLength) return;
+  *weakest = {period, period, count_ - kContextLength};
+  choose_at_ = 0;
 }
 
 // The shortest of those that have held for about as long as any: twice an iteration is one as well,
 // and a layer repeats only until its pass ends.
 void Period::Choose() {
-  uint32_t longest = 0;
+  first_start_ = count_;
   for (const Candidate& candidate : candidates_) {
-    if (candidate.period != 0 && candidate.run > longest) longest = candidate.run;
+    if (candidate.period != 0) first_start_ = std::min(first_start_, candidate.start);
   }
   length_ = 0;
+  choose_at_ = ~uint64_t{0};
   for (const Candidate& candidate : candidates_) {
-    if (candidate.period == 0 || candidate.run < candidate.needed) continue;
-    if (candidate.run < longest / 2) continue;
-    if (length_ == 0 || candidate.period < length_) length_ = candidate.period;
+    if (candidate.period == 0) continue;
+    const uint64_t from = EligibleFrom(candidate);
+    if (from > count_) {
+      choose_at_ = std::min(choose_at_, from);
+    } else if (length_ == 0 || candidate.period < length_) {
+      length_ = candidate.period;
+    }
   }
+}
+
+// Unless it breaks, or the one that has held for longest: a run is long enough from half of the
+// longest on, and more than kSigns are not told apart.
+uint64_t Period::EligibleFrom(const Candidate& candidate) const {
+  const uint64_t as_long = 2 * candidate.start - first_start_;
+  const uint64_t half_of_longest = as_long - (as_long != 0 ? 1 : 0);
+  const uint64_t long_enough = std::min(half_of_longest, candidate.start + kSigns / 2);
+  return std::max(candidate.start + candidate.needed, long_enough);
 }
 
 }  // namespace tidemark::core

@@ -39,19 +39,27 @@ class Period {
   static constexpr uint32_t kContextLength = 4;
   static constexpr uint32_t kShortest = 3;
   struct Candidate {
-    uint32_t period = 0;  // 0: none
-    uint32_t run = 0;     // signs that matched so far
-    uint32_t needed = 0;  // run from which on it is believed
+    uint32_t period = 0;             // 0: none
+    uint32_t needed = ~uint32_t{0};  // signs that matched from which on it is believed
+    uint64_t start = 0;              // those after this one have matched
   };
 
-  bool Follow(uint64_t sign);
-  bool Consider(uint32_t period);
+  uint32_t RunOf(const Candidate& candidate) const {
+    const uint64_t run = count_ - candidate.start;
+    return run < kSigns ? static_cast<uint32_t>(run) : kSigns;
+  }
+  void Follow(uint64_t sign);
+  void Break(Candidate* candidate);
+  void Consider(uint32_t period);
   void Choose();
+  uint64_t EligibleFrom(const Candidate& candidate) const;
 
   Candidate candidates_[kCandidates];
   uint32_t length_ = 0;
   uint64_t count_ = 0;
   uint64_t context_ = 0;      // of the last kContextLength signs
+  uint64_t first_start_ = 0;  // of the candidate that has matched for longest
+  uint64_t choose_at_ = 0;    // before this sign nothing changes but by a sign that differs
   Array<uint64_t> signs_;     // ring by number, counted from 1
   Array<uint64_t> contexts_;  // the last sign that ended in this context
 };

@@ -63,10 +63,28 @@ void PlacementPlan::Log(Bytes bytes, StreamId stream) {
   ++requests_;
   Entry& entry = log_[requests_ % kLog];
   entry = {number(), UnitsOf(bytes), stream, 0, moved_, Recurring::kNowhere};
+  logged_ = requests_;
   if (state_ == State::kFollowing) return;  // it is known what comes
   const uint64_t sign = SignOf(entry);
   context_ = Roll<kContext>(context_, sign, leaves);
   period_.Add(sign);
+}
+
+// Nothing has moved since the last one. Those that are logged already may have ended since.
+void PlacementPlan::CatchUp() {
+  const uint64_t oldest = requests_ - std::min<uint64_t>(requests_, kLog);
+  for (uint64_t r = std::max(logged_, oldest) + 1; r <= requests_; ++r) {
+    if (At(r).number != static_cast<RequestNumber>(r)) LogPlanned(r);
+  }
+  logged_ = requests_;
+}
+
+// Of the plan. Whose turn it is depends on who is alive; the others end as planned.
+void PlacementPlan::LogPlanned(uint64_t request) {
+  const Recurring& planned = plan_[PhaseOf(request)];
+  const uint32_t life = planned.life <= plan_.size() ? planned.life : 0;
+  const auto number = static_cast<RequestNumber>(request);
+  log_[request % kLog] = {number, planned.units, planned.stream, life, moved_, Recurring::kNowhere};
 }
 
 void PlacementPlan::Freed(RequestNumber freed) {
@@ -211,7 +229,9 @@ uint64_t PlacementPlan::MovedWithin(uint64_t requests) const {
 }
 
 void PlacementPlan::BeginPeriod() {
-  const uint64_t moved = MovedWithin(plan_.size());
+  const bool follows = state_ == State::kFollowing;
+  const uint64_t moved = follows ? moved_ - moved_before_ : MovedWithin(plan_.size());
+  moved_before_ = moved_;
   if (state_ == State::kWaiting) {
     state_ = State::kFollowing;
     begins_ = !has_begun_;
@@ -267,6 +287,7 @@ void PlacementPlan::Refuse() {
 // Context and period have not been kept up while following.
 void PlacementPlan::StopFollowing(State state) {
   if (state_ == State::kFollowing) {
+    CatchUp();
     watched_since_ = requests_;
     context_ = 0;
     for (uint64_t age = std::min<uint64_t>(kContext, requests_); age-- > 0;) {

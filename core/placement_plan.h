@@ -57,22 +57,22 @@ class PlacementPlan {
       BeginPeriod();
       if (state_ != State::kFollowing) return false;
     }
+    asked_ = phase_;
     StepWithin();
+    LogPlanned(requests_);
     return true;
   }
-  // The same for a request that is known to be due, where it does not begin a period.
+  // The same for a request that is packed and known to be due, where it does not begin a period. It
+  // is only counted, and CatchUp() logs it.
   bool within() const { return phase_ != cut_; }
   uint32_t next_phase() const { return phase_; }
-  void StepWithin() {
-    const Recurring& planned = plan_[phase_];
-    ++requests_;
-    // Whose turn it is depends on who is alive; the others end as planned.
-    const uint32_t life = planned.life <= plan_.size() ? planned.life : 0;
-    log_[requests_ % kLog] = {number(), planned.units, planned.stream,
-                              life,     moved_,        Recurring::kNowhere};
-    asked_ = phase_;
-    if (++phase_ == plan_.size()) phase_ = 0;
+  RequestNumber StepWithin() {
+    const uint32_t next = phase_ + 1;
+    phase_ = next == plan_.size() ? 0 : next;
+    return static_cast<RequestNumber>(++requests_);
   }
+  // To be called after such, before Next and whatever asks for requests.
+  void CatchUp();
   // Where the request of this phase lies from the base, or kNowhere. To be asked once.
   Bytes PlaceOf(uint32_t phase);
   // Bytes from the base in which the packed requests lie; those that take turns lie above.
@@ -164,6 +164,7 @@ class PlacementPlan {
     return plan_[phase_].units == UnitsOf(bytes) && plan_[phase_].stream == stream;
   }
   void Log(Bytes bytes, StreamId stream);
+  void LogPlanned(uint64_t request);
   void Watch();
   uint64_t QuietPatience(uint32_t period) const;
   bool TakeAsIs(uint32_t period);
@@ -192,6 +193,7 @@ class PlacementPlan {
   uint32_t plans_ = 0;
   uint32_t period_length_ = 0;  // of what is collected; the plan holds one or two of them
   uint64_t requests_ = 0;       // so far; the first is number 1
+  uint64_t logged_ = 0;         // up to here all of them are logged
   uint64_t context_ = 0;        // of the last kContext of them
   uint64_t begins_in_ = 0;      // the context in which the plan's period begins
   uint64_t begun_at_ = 0;       // the request before a period of the plan
@@ -201,6 +203,7 @@ class PlacementPlan {
   bool begins_ = false;         // following has begun with the request in hand, for the first time
   bool in_step_ = false;        // every request since has come as in the plan
   uint32_t moved_ = 0;          // chunks; wraps around
+  uint32_t moved_before_ = 0;   // the same, when the period began
   uint64_t watched_since_ = 0;
   uint64_t quiet_since_ = 0;      // the last request before which chunks were moved
   uint64_t moved_unplanned_ = 0;  // chunks in the period before following
