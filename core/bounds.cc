@@ -13,10 +13,10 @@ namespace {
 
 // Each level starts from the prices of the one before. Powers of two times the first, so that its
 // stretches of the step nest.
-constexpr uint32_t kFinestMoments = 48;
-constexpr uint32_t kMoments[] = {6, 12, 24, kFinestMoments};
+constexpr uint32_t kMoments[] = {6, 12, 24, kFewMoments, 96, 192, 384};
 
-constexpr double kPromising = 0.98;  // of the windows' stall: the finest level may exceed it
+constexpr double kPromising = 0.9;    // of the windows' stall: finer levels may exceed it
+constexpr double kWorthMore = 1.001;  // what a level with many moments adds, for a finer one
 // Where the stall of the step as it is is sought: so much above the windows', or this part of the
 // step's time.
 constexpr double kAbove = 1.1;
@@ -54,13 +54,15 @@ bool LeastStall(const IdleGaps& gaps, const Machine& machine, const TimeBoundOpt
   double best = 0;
   for (const uint32_t moments : kMoments) {
     const bool promising = best > 0 && best >= *stall * kPromising;
-    if (moments == kFinestMoments && !promising) break;
+    if (moments >= kFewMoments && !promising) break;
     CoarseStep coarse;
     if (!coarse.Build(gaps, moments, options.granularity)) return false;
     DualBound bound(coarse, machine);
     if (!bound.Run(*stall, &prices)) return false;
+    const double before = best;
     best = std::max(best, bound.stall());
     if (coarse.moments < moments) break;  // no finer step to be had
+    if (moments > kFewMoments && best < before * kWorthMore) break;
   }
   if (options.granularity == Granularity::kBoundary) {
     double time = 0;

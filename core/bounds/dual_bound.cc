@@ -9,14 +9,18 @@ constexpr double kNanosecondsPerSecond = 1e9;
 // A byte's stay is paid for by several moments, its ways by one slot each: steps of the prices are
 // scaled accordingly.
 constexpr double kMomentsPerStay = 4;
-constexpr size_t kMostWork = 6'000'000;  // moments of gaps looked at, in all steps together
+// Moments of gaps looked at, in all steps together; the second with many moments.
+constexpr size_t kMostWork = 6'000'000;
+constexpr size_t kMostWorkOfMany = 12'000'000;
 constexpr size_t kFewestSteps = 100;
 constexpr size_t kMostSteps = 3000;
-constexpr int kPatience = 150;  // steps without progress before the target comes closer
+constexpr int kPatience = 150;       // steps without progress before the target comes closer;
+constexpr int kPatienceOfMany = 40;  // with many moments
 // How far above the best value a step first aims: a share of the known stall or, if that is more,
 // of a twentieth of the step's time; the smaller where there are prices to start from.
 constexpr double kFirstRise = 0.5;
 constexpr double kRiseFromPrices = 0.25;
+constexpr double kRiseOfMany = 0.05;
 constexpr double kSmallestRise = 1e-4;
 
 }  // namespace
@@ -79,8 +83,12 @@ bool DualBound::Run(double known_stall, Prices* prices) {
   for (const double duration : step_.duration) time += duration;
   const size_t size = step_.Size();
   if (size == 0) return true;
-  const size_t steps = std::clamp(kMostWork / size, kFewestSteps, kMostSteps);
-  double rise = std::max(known_stall, time / 20) * (has_prices ? kRiseFromPrices : kFirstRise);
+  const bool is_many = moments_ > kFewMoments;
+  const size_t work = is_many ? kMostWorkOfMany : kMostWork;
+  const size_t steps = std::clamp(work / size, kFewestSteps, kMostSteps);
+  const int patience = is_many ? kPatienceOfMany : kPatience;
+  const double part = is_many ? kRiseOfMany : has_prices ? kRiseFromPrices : kFirstRise;
+  double rise = std::max(known_stall, time / 20) * part;
   const double smallest = rise * kSmallestRise;
   best_ = 0;
   int idle = 0;
@@ -95,7 +103,7 @@ bool DualBound::Run(double known_stall, Prices* prices) {
     } else {
       ++idle;
     }
-    if (idle > kPatience) {
+    if (idle > patience) {
       rise /= 2;
       idle = 0;
     }

@@ -15,6 +15,10 @@
 
 namespace tidemark::core {
 
+// With more moments than this there is time for few steps: they start small, near the prices of
+// the coarser step.
+inline constexpr uint32_t kFewMoments = 48;
+
 // Prices that were found, so that a finer step can start from them: its bound is then no lower.
 struct Prices {
   Array<uint32_t> ops;  // the moments' operations

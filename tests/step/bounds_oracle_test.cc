@@ -130,6 +130,20 @@ TEST(PriceBound, SeesEachOperationOfAShortStep) {
   EXPECT_GT(static_cast<double>(priced.time), static_cast<double>(quick.time) * 1.02);
 }
 
+// Weights are read sixteen times, in hundreds of operations: a few moments blur that, and prices
+// for every operation would take too long.
+TEST(PriceBound, SeesTheManyMomentsOfAPipelineStage) {
+  const NamedStep net = PipelineStageStep();
+  core::Machine machine;
+  machine.device_budget = LivePeak(net.step) / 5;
+  SetRates(12e9, 12e9, &machine);
+  const core::TimeBound quick = core::FindTimeBound(net.step, machine);
+  const core::TimeBound priced =
+      core::FindTimeBound(net.step, machine, {core::Granularity::kBoundary, /*prices=*/true});
+  ASSERT_EQ(priced.outcome, core::BoundOutcome::kBound) << priced.reason;
+  EXPECT_GT(static_cast<double>(priced.time), static_cast<double>(quick.time) * 1.05);
+}
+
 class BoundsOfLargerSteps : public ::testing::TestWithParam<int> {};
 
 TEST_P(BoundsOfLargerSteps, NeverRiseWithTheBudgetOrTheRates) {

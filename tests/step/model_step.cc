@@ -1,55 +1,17 @@
 #include "tests/step/model_step.h"
 
-#include <algorithm>
 #include <utility>
 
-#include "tests/step/step_builder.h"
+#include "tests/step/step_writer.h"
 
 namespace tidemark::steps {
 namespace {
 
 using core::BufferIndex;
 using core::Bytes;
-using Buffers = StepBuilder::Buffers;
+using Buffers = StepWriter::Buffers;
 
 constexpr Bytes kMiB = Bytes{1} << 20;
-constexpr double kFlopsRate = 150e12;   // FLOP/s
-constexpr double kMemoryRate = 1.5e12;  // bytes/s
-constexpr int64_t kLaunchNs = 4000;
-
-class Writer {
- public:
-  explicit Writer(const char* name) { out_.name = name; }
-
-  BufferIndex Kept(Bytes bytes) { return steps_.Persistent(bytes); }
-  BufferIndex Passing(Bytes bytes) { return steps_.Transient(bytes); }
-  Bytes bytes(BufferIndex b) const { return steps_.step().buffers[b].bytes; }
-
-  // All buffers are touched once, but for those of which only `touched` bytes are.
-  void Emit(const char* name, double flops, const Buffers& reads, const Buffers& writes) {
-    double touched = 0;
-    for (const Buffers* list : {&reads, &writes}) {
-      for (BufferIndex b : *list) touched += static_cast<double>(bytes(b));
-    }
-    EmitTouching(name, flops, touched, reads, writes);
-  }
-  void EmitTouching(const char* name, double flops, double touched, const Buffers& reads,
-                    const Buffers& writes) {
-    const double seconds = std::max(flops / kFlopsRate, touched / kMemoryRate);
-    steps_.Op(kLaunchNs + static_cast<int64_t>(seconds * 1e9), reads, writes);
-    out_.op_names.emplace_back(name);
-  }
-
-  NamedStep Take() {
-    out_.step = steps_.Take();
-    return std::move(out_);
-  }
-
- private:
-  NamedStep out_;
-  StepBuilder steps_;
-};
-
 // A convolution of 3 x 3 or a function of single elements, for the backward pass.
 struct Layer {
   Buffers inputs;
@@ -66,7 +28,7 @@ struct Level {
 
 class Unet {
  public:
-  Unet(Writer* out, Bytes batch) : out_(*out), batch_(batch) {}
+  Unet(StepWriter* out, Bytes batch) : out_(*out), batch_(batch) {}
 
   void Run(Bytes levels, Bytes channels, Bytes side) {
     BufferIndex x = Image(4, side);
@@ -154,7 +116,7 @@ class Unet {
     out_.Emit("backward", 2 * layer.flops, reads, writes);
   }
 
-  Writer& out_;
+  StepWriter& out_;
   const Bytes batch_;
   std::vector<Layer> layers_;
   std::vector<BufferIndex> gradient_;                         // per buffer
@@ -165,7 +127,7 @@ class Unet {
 
 NamedStep EmbeddingTablesStep() {
   constexpr Bytes kTable = 400 * kMiB, kRows = 32 * kMiB;
-  Writer out("embedding-tables");
+  StepWriter out("embedding-tables");
   Buffers tables, rows, weights;
   for (int k = 0; k < 26; ++k) tables.push_back(out.Kept(kTable));
   for (int k = 0; k < 8; ++k) weights.push_back(out.Kept(20 * kMiB));
@@ -198,7 +160,7 @@ NamedStep EmbeddingTablesStep() {
 }
 
 NamedStep AveragedUnetStep() {
-  Writer out("unet-adam-average");
+  StepWriter out("unet-adam-average");
   Unet unet(&out, 16);
   unet.Run(4, 256, 64);
   unet.Adam();
@@ -211,7 +173,7 @@ NamedStep WholeGraphStep() {
   struct Hop {
     BufferIndex in, gathered, out;
   };
-  Writer out("whole-graph");
+  StepWriter out("whole-graph");
   Buffers features;
   for (int k = 0; k < 4; ++k) features.push_back(out.Kept(kFeatures));
   const BufferIndex graph = out.Kept(3 * kFeatures);
@@ -243,7 +205,7 @@ NamedStep WholeGraphStep() {
 
 NamedStep StreamedWeightsStep() {
   constexpr Bytes kWeight = 30 * kMiB, kActivation = 4 * kMiB;
-  Writer out("streamed-weights");
+  StepWriter out("streamed-weights");
   BufferIndex x = out.Passing(kActivation);
   out.Emit("embed", 0, {}, {x});
   for (int layer = 0; layer < 60; ++layer) {
@@ -260,6 +222,8 @@ std::vector<NamedStep> ModelSteps() {
   steps.push_back(AveragedUnetStep());
   steps.push_back(WholeGraphStep());
   steps.push_back(StreamedWeightsStep());
+  steps.push_back(PipelineStageStep());
+  steps.push_back(OptimizerBucketsStep());
   return steps;
 }
 

@@ -1,5 +1,5 @@
-// Training steps of models that are no transformers, for the scoreboard: written down by hand as
-// their kernels would run, durations from a roofline of the same device as transformer_step.h.
+// Steps for the scoreboard that transformer_step.h does not have: written down by hand as their
+// kernels would run, durations from a roofline of the same device as transformer_step.h.
 // Nothing is random. Threads: none of its own.
 
 #ifndef TIDEMARK_TESTS_STEP_MODEL_STEP_H_
@@ -25,6 +25,14 @@ NamedStep WholeGraphStep();
 
 // Inference that streams its weights: 60 equal layers, each read once, activations small.
 NamedStep StreamedWeightsStep();
+
+// The first of four stages of a pipeline, one forward, one backward: eight micro-batches, four of
+// them in flight, then an Adam pass. Weights go round sixteen times, state once.
+NamedStep PipelineStageStep();
+
+// Sharded training with full recompute, whose gradients and Adam state are kept in a few large
+// buckets of four layers each.
+NamedStep OptimizerBucketsStep();
 
 // All of the above.
 std::vector<NamedStep> ModelSteps();

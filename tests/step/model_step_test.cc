@@ -36,6 +36,18 @@ TEST(ModelStep, NearlyAllBytesOfTablesUnetAndStreamedWeightsOutliveTheStep) {
   }
 }
 
+TEST(ModelStep, AStageHoldsWhatFourMicroBatchesSave) {
+  const NamedStep s = PipelineStageStep();
+  const core::Bytes saved = 6 * 14 * 2 * core::Bytes{2048} * 4096;  // of one
+  EXPECT_GT(LivePeak(s.step), KeptBytes(s.step) + 4 * saved);
+  EXPECT_LT(LivePeak(s.step), KeptBytes(s.step) + 5 * saved);
+}
+
+TEST(ModelStep, ABucketIsUsedByFourLayersAndByAdam) {
+  const NamedStep s = OptimizerBucketsStep();
+  for (core::BufferIndex bucket = 48; bucket < 54; ++bucket) EXPECT_EQ(UsesOf(s.step, bucket), 17u);
+}
+
 TEST(ModelStep, TablesAreUsedTwiceInOppositeOrder) {
   const NamedStep s = EmbeddingTablesStep();
   for (core::BufferIndex table = 0; table < 26; ++table) EXPECT_EQ(UsesOf(s.step, table), 2u);
