@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kPriceWork = 7'000'000;  // stretches of gaps looked at, in all steps together
 constexpr size_t kFewestSteps = 500;      // with fewer it comes to nothing
 constexpr size_t kMostSteps = 800;
-constexpr uint32_t kLongStretch = 3;  // operations, in the mean: with more it comes to nothing, too
+constexpr uint32_t kLongStretch = 4;  // operations, in the mean: with more it comes to nothing, too
 // Of the budget this part is spare: neither prices nor rounding are exact, and to mend is dearer.
 constexpr Bytes kSparePart = 256;
 constexpr Bytes kMostParts = 2048;  // of all that could leave, about

@@ -98,6 +98,21 @@ TEST(PlannerQualityTest, BalancesTheLinksWhereOperationsShareOneLargeBuffer) {
   }
 }
 
+// A few buffers of many layers' gradients and state: one link idles while the other is late, in a
+// step that is too long for prices of each operation.
+TEST(PlannerQualityTest, BalancesTheLinksWhereLayersShareLargeBuckets) {
+  const steps::NamedStep buckets = steps::OptimizerBucketsStep();
+  Machine machine;
+  machine.device_budget = steps::LivePeak(buckets.step) / 5 * 3;
+  machine.safepoint = 20'000;
+  steps::SetRates(6e9, 6e9, &machine);
+  const TimeBound bound =
+      FindTimeBound(buckets.step, machine, {Granularity::kBoundary, /*prices=*/true});
+  Plan plan;
+  ASSERT_EQ(MakePlan(buckets.step, machine, {}, &plan), PlanOutcome::kPlanned);
+  EXPECT_GE(static_cast<double>(bound.time), 0.9 * static_cast<double>(plan.step_time));
+}
+
 // One step of a generator and a discriminator, 20 layers each: three passes through the second, the
 // optimizer after each of the two.
 Step AdversarialStep() {
