@@ -95,7 +95,7 @@ class Arena {
     const bool small = bytes <= kSmallLimit;
     if (held_ && !small) return AllocateHeld(bytes, stream);
     const Request request{bytes, passed_, stream, false};
-    if (small || !(plan_.on() || LooksForPlan())) return AllocateAnywhere(request);
+    if (small || !(plan_.on() || plan_.LooksAgain())) return AllocateAnywhere(request);
     return AllocateByPlan(request);
   }
   // `stream` is where the block was last used; kAnyStream when that is not known. Other streams may
@@ -155,8 +155,6 @@ class Arena {
     ChunkIndex count = 0;
   };
   static constexpr Bytes kAnyOffset = ~Bytes{0};
-  static constexpr uint32_t kLookFrom = 1 << 10;  // requests that no plan has seen
-  static constexpr uint32_t kLookEvery = 1 << 20;
 
   Block* Place(const Request& request) {
     return Ordered(allocator_.Allocate(request), request.stream);
@@ -202,9 +200,6 @@ class Arena {
   ChunkIndex SlotsFor(Bytes demand) const;
   bool Settle();
 
-  // Now and then also where no chunk has moved.
-  bool LooksForPlan() { return ++unwatched_ % kLookEvery == kLookFrom && plan_.Start(); }
-
   // In arena_plan.cc.
   Block* AllocateByPlan(const Request& request);
   Block* AllocatePlanned(const Request& request, Bytes place, RequestNumber number);
@@ -240,7 +235,6 @@ class Arena {
   ArenaCounters counters_;
   PlacementPlan plan_;
   Bytes plan_base_ = 0;
-  uint32_t unwatched_ = 0;  // requests while there was no plan, nor anything watched for one
   Transition transition_;
   HeldPlaces places_;       // of the plan
   uint32_t places_of_ = 0;  // plans() for which they were built

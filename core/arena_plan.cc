@@ -7,6 +7,7 @@
 #include "core/arena.h"
 
 namespace tidemark::core {
+
 Block* Arena::AllocateByPlan(const Request& request) {
   if (plan_.following() && StartHolding(request)) {
     return AllocateBesideHeld(request.bytes, request.stream);

@@ -44,8 +44,10 @@ bool HeldPlaces::SortBounds() {
 bool HeldPlaces::MakeCoarse() {
   coarse_.Clear();
   const uint32_t top = bounds_[bounds_.size() - 1];
+  coarse_shift_ = kFinest;
+  while (top >> coarse_shift_ > 2 * bounds_.size()) ++coarse_shift_;
   uint32_t bound = 0;
-  for (uint64_t unit = 0; unit <= top; unit += kCoarse) {
+  for (uint64_t unit = 0; unit <= top; unit += uint64_t{1} << coarse_shift_) {
     while (bound + 1 < bounds_.size() && bounds_[bound + 1] <= unit) ++bound;
     if (!coarse_.Append(bound)) return false;
   }
@@ -53,7 +55,7 @@ bool HeldPlaces::MakeCoarse() {
 }
 
 uint32_t HeldPlaces::BoundAt(uint64_t unit) const {
-  const uint64_t cell = unit / kCoarse;
+  const uint64_t cell = unit >> coarse_shift_;
   const auto last = static_cast<uint32_t>(bounds_.size() - 1);
   if (cell >= coarse_.size()) return last;
   uint32_t low = coarse_[cell];

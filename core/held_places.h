@@ -156,7 +156,7 @@ class HeldPlaces {
   static uint32_t LastSet(const Array<uint64_t>& bits, uint32_t bound);
   static uint32_t NextSet(const Array<uint64_t>& bits, uint32_t bound, uint32_t end);
 
-  static constexpr uint32_t kCoarse = 4096;  // units: a chunk
+  static constexpr uint32_t kFinest = 12;  // a chunk
 
   const Array<Recurring>* plan_ = nullptr;
   Stage stage_ = Stage::kNone;
@@ -166,7 +166,7 @@ class HeldPlaces {
   Array<uint8_t> taken_;     // 1: its place is taken
   Array<FenceId> fences_;    // of its bytes since they were free; not kept up while latest_ is 0
   Array<uint32_t> bounds_;   // units at which a place begins or ends, ascending
-  Array<uint32_t> coarse_;   // for each kCoarse units the last bound at or below their first
+  Array<uint32_t> coarse_;   // for each 2^coarse_shift_ units the last bound at or below the first
   Array<uint64_t> live_;     // by bound: a taken place begins there
   Array<uint16_t> at_;       // by bound: its request
   Array<uint64_t> changes_;  // by bound: the tenant is another one from there on
@@ -174,8 +174,9 @@ class HeldPlaces {
   Array<uint16_t> before_;   // predecessors
   uint32_t freed_ = 0;       // the request whose block was freed last
   uint32_t expected_ = 0;    // the one whose block may be the next
-  FenceId fence_ = 0;        // of what was free when the places were taken over
-  FenceId latest_ = 0;       // no fence here is greater
+  uint32_t coarse_shift_ = kFinest;
+  FenceId fence_ = 0;   // of what was free when the places were taken over
+  FenceId latest_ = 0;  // no fence here is greater
 };
 
 }  // namespace tidemark::core

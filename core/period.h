@@ -52,14 +52,14 @@ class Period {
   void Break(Candidate* candidate);
   void Consider(uint32_t period);
   void Choose();
-  uint64_t EligibleFrom(const Candidate& candidate) const;
+  uint64_t EligibleFrom(const Candidate& candidate, uint64_t first_start) const;
 
   Candidate candidates_[kCandidates];
   uint32_t length_ = 0;
   uint64_t count_ = 0;
   uint64_t context_ = 0;      // of the last kContextLength signs
-  uint64_t first_start_ = 0;  // of the candidate that has matched for longest
-  uint64_t choose_at_ = 0;    // before this sign nothing changes but by a sign that differs
+  uint64_t outdone_by_ = 0;   // start of the one next to which a believed one is too short; 0: none
+  uint64_t choose_at_ = 0;    // before this sign length_ changes only where a candidate breaks
   Array<uint64_t> signs_;     // ring by number, counted from 1
   Array<uint64_t> contexts_;  // the last sign that ended in this context
 };

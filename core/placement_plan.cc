@@ -18,6 +18,7 @@ constexpr uint32_t kMostBroken = 4;  // breaks in a row after which a plan is dr
 constexpr uint64_t kPaysWithin = 512;
 constexpr uint32_t kFirstPatience = 8;  // periods
 constexpr uint32_t kMostPatience = 1 << 12;
+constexpr uint32_t kPatienceInVain = 64;  // periods
 
 }  // namespace
 
@@ -67,7 +68,7 @@ void PlacementPlan::Log(Bytes bytes, StreamId stream) {
   if (state_ == State::kFollowing) return;  // it is known what comes
   const uint64_t sign = SignOf(entry);
   context_ = Roll<kContext>(context_, sign, leaves);
-  period_.Add(sign);
+  if (!WaitsAsIs()) period_.Add(sign);
 }
 
 // Nothing has moved since the last one. Those that are logged already may have ended since.
@@ -96,9 +97,12 @@ void PlacementPlan::Freed(RequestNumber freed) {
 // A plan is worth its work where chunks were moved within the last period. One that waits gives way
 // to a longer one, or when it was out of step for long.
 void PlacementPlan::Watch() {
+  if (WaitsAsIs()) return WatchAsIs();
   const uint32_t period = period_.length();
   const uint64_t since = std::max(quiet_since_, watched_since_);
-  if (requests_ - since > QuietPatience(period)) state_ = State::kOff;
+  if (requests_ - since > QuietPatience(period)) {
+    Rest(period < kShortest ? 0 : period, kPatienceInVain);
+  }
   if (period < kShortest || (MovedWithin(period) != 0 && requests_ < retry_at_)) return;
   if (MovedWithin(period) == 0) {
     if (state_ != State::kWatching || !TakeAsIs(period)) return;
@@ -113,13 +117,6 @@ void PlacementPlan::Watch() {
   in_step_ = true;
   phase_ = 0;
   cut_ = 0;
-}
-
-// Watching costs every request some nanoseconds: a job whose chunks have stayed where they are for
-// some periods is left alone, until one moves again.
-uint64_t PlacementPlan::QuietPatience(uint32_t period) const {
-  if (state_ != State::kWatching || period == 0) return 2 * uint64_t{kLog};
-  return std::max<uint64_t>(8 * uint64_t{period}, kLog / 4);
 }
 
 // Of the last two periods: what was asked for, and the longer of the two lives. False: the log does
@@ -240,6 +237,7 @@ void PlacementPlan::BeginPeriod() {
     moved_unplanned_ = moved;
   } else if (state_ == State::kFollowing) {
     ++followed_;
+    ++as_is_followed_;
     broken_ = 0;
     if (moved == 0) patience_ = 0;
     if (followed_ > kTransition && moved != 0 && moved >= moved_unplanned_) Refuse();
@@ -277,6 +275,7 @@ uint32_t PlacementPlan::EndOf(RequestNumber asked) const {
 }
 
 void PlacementPlan::Refuse() {
+  if (as_is_) return DropAsIs();
   patience_ = patience_ == 0 ? kFirstPatience : std::min(2 * patience_, kMostPatience);
   retry_at_ = requests_ + uint64_t{patience_} * plan_.size();
   StopFollowing(State::kWatching);
@@ -300,6 +299,7 @@ void PlacementPlan::StopFollowing(State state) {
 void PlacementPlan::Suspend() {
   if (state_ != State::kFollowing) return;
   StopFollowing(State::kWaiting);
+  waits_since_ = requests_;
   if (followed_ == 0 && ++broken_ == kMostBroken) Refuse();
 }
 

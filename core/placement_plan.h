@@ -45,6 +45,8 @@ class PlacementPlan {
   // it stays off.
   bool Start();
   bool on() const { return state_ != State::kOff; }
+  // A request while it is off: now and then it begins to watch where no chunk has moved, too.
+  bool LooksAgain() { return --until_look_ == 0 && LookAgain(); }
 
   // A request that is about to be placed. Returns its place from the base, or kNowhere.
   Bytes Next(Bytes bytes, StreamId stream);
@@ -83,7 +85,7 @@ class PlacementPlan {
   // Where a request that it has seen lies. The places of a plan as it is count from the arena's
   // base.
   void Placed(RequestNumber number, Bytes offset);
-  // It is in the way.
+  // It is in the way, or waits in vain.
   void DropAsIs();
   // How many plans there were.
   uint32_t plans() const { return plans_; }
@@ -139,8 +141,9 @@ class PlacementPlan {
  private:
   enum class State : uint8_t { kOff, kWatching, kAsking, kPacking, kReady, kWaiting, kFollowing };
   static constexpr uint32_t kLog = Period::kSigns;
-  static constexpr uint32_t kContext = 32;      // requests by which a beginning is recognised
-  static constexpr uint32_t kPatienceAsIs = 8;  // periods from one plan as it is to another
+  static constexpr uint32_t kContext = 32;        // requests by which a beginning is recognised
+  static constexpr uint32_t kLookFrom = 1 << 10;  // requests that no plan has seen
+  static constexpr uint32_t kLookEvery = 1 << 20;
   struct Entry {
     RequestNumber number = 0;
     uint32_t units = 0;
@@ -163,11 +166,15 @@ class PlacementPlan {
   bool IsDue(Bytes bytes, StreamId stream) const {
     return plan_[phase_].units == UnitsOf(bytes) && plan_[phase_].stream == stream;
   }
+  bool LookAgain();
   void Log(Bytes bytes, StreamId stream);
   void LogPlanned(uint64_t request);
   void Watch();
   uint64_t QuietPatience(uint32_t period) const;
   bool TakeAsIs(uint32_t period);
+  bool WaitsAsIs() const { return as_is_ && state_ == State::kWaiting; }
+  void WatchAsIs();
+  void Rest(uint32_t period, uint32_t patience);
   bool Collect(uint32_t period);
   bool MakeForTwo();
   uint32_t LifeOf(uint64_t request, uint32_t period) const;
@@ -185,11 +192,15 @@ class PlacementPlan {
   Array<Entry> log_;  // ring by request
   Array<Recurring> plan_;
   Turns turns_;
-  uint64_t top_ = 0;  // of the places that do not change
+  uint64_t top_ = 0;                 // of the places that do not change
+  uint32_t until_look_ = kLookFrom;  // requests while it is off
   bool as_is_ = false;
   uint32_t same_period_ = 0;
-  uint32_t same_places_ = 0;  // requests in a row that lie where one lay `same_period_` before
-  uint64_t as_is_at_ = 0;     // no such plan before this request
+  uint32_t same_places_ = 0;     // requests in a row that lie where one lay `same_period_` before
+  uint64_t as_is_at_ = 0;        // no such plan before this request
+  uint32_t as_is_followed_ = 0;  // periods for which it was
+  uint32_t as_is_patience_ = 0;  // periods to wait after one that was not worth it
+  uint64_t waits_since_ = 0;     // the request before it was last left
   uint32_t plans_ = 0;
   uint32_t period_length_ = 0;  // of what is collected; the plan holds one or two of them
   uint64_t requests_ = 0;       // so far; the first is number 1

@@ -149,6 +149,8 @@ class ArenaModel {
   void FailCall(uint64_t call) { backend_.FailCall(call); }
   // Requests that found the arena holding the bytes of its plan.
   uint64_t held() const { return held_; }
+  // How often one of them was the first to find it so.
+  uint64_t holds_begun() const { return holds_begun_; }
   bool faults = true;
   uint32_t states = 0;       // in each period from now on
   uint32_t disturbance = 0;  // before one request of a period in so many; 0: never
@@ -169,7 +171,10 @@ class ArenaModel {
 
   Bytes Request(Bytes bytes, StreamId stream) {
     if (disturbance != 0 && disturb_() % disturbance == 0) Disturb();
-    if (arena_.holds_plan()) ++held_;
+    const bool holds = arena_.holds_plan();
+    if (holds) ++held_;
+    if (holds && !held_last_) ++holds_begun_;
+    held_last_ = holds;
     return Allocate(bytes + (request_++ == odd_ ? kMiB : 0), stream);
   }
   void End(Bytes offset) {
@@ -347,6 +352,8 @@ class ArenaModel {
   std::mt19937 disturb_{7};
   std::vector<Bytes> others_;
   uint64_t held_ = 0;
+  uint64_t holds_begun_ = 0;
+  bool held_last_ = false;
   std::string broken_;
 };
 

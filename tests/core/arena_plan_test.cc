@@ -161,6 +161,19 @@ TEST_P(RecurringJob, LeavesItsMemoryToOthersWhereNothingHasToMove) {
   EXPECT_GE(job.model.held(), held + kRequests) << "places are held again afterwards";
 }
 
+// As where threads take turns at one allocator: each for a few steps.
+TEST_P(RecurringJob, TiresOfPlacesThatRecurForAFewPeriodsOnly) {
+  Job job(GetParam(), 4096, 0, kPlenty);
+  std::mt19937 random(GetParam());
+  for (int turn = 0; turn < 60; ++turn) {
+    job.seed = GetParam() + turn % 2 * 1000;
+    for (uint32_t left = 3 + random() % 4; left > 0; --left) job.model.Period(job.seed, kNoneOdd);
+  }
+  EXPECT_LE(job.model.holds_begun(), 8u) << "it looked for such places again and again";
+  job.model.Finish();
+  EXPECT_EQ(job.model.broken(), "");
+}
+
 TEST_P(RecurringJob, LeavesPlacesThatRecurredAtAnyRequest) {
   Job job(GetParam(), 4096, 0, kPlenty);
   job.Periods(14);
