@@ -15,7 +15,7 @@ namespace {
 // stretches of the step nest.
 constexpr uint32_t kMoments[] = {6, 12, 24, kFewMoments, 96, 192, 384};
 
-constexpr double kPromising = 0.9;    // of the windows' stall: finer levels may exceed it
+constexpr double kPromising = 0.75;   // of the windows' stall: finer levels may exceed it
 constexpr double kWorthMore = 1.001;  // what a level with many moments adds, for a finer one
 // Where the stall of the step as it is is sought: so much above the windows', or this part of the
 // step's time.
