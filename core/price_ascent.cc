@@ -3,6 +3,21 @@
 #include <algorithm>
 
 namespace tidemark::core {
+namespace {
+
+// Four sums side by side: one after the other, each addition would wait for the one before.
+template <typename Term>
+double SumOf(size_t count, Term term) {
+  double sums[4] = {};
+  size_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    for (size_t k = 0; k < 4; ++k) sums[k] += term(i + k);
+  }
+  for (; i < count; ++i) sums[0] += term(i);
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
+}
+
+}  // namespace
 
 PriceAscent::PriceAscent(const Machine& machine, const Array<double>& demand, uint32_t slots,
                          double highest)
@@ -59,8 +74,8 @@ void PriceAscent::KeepInside() {
     const double p = out(slot);
     const double q = in(slot);
     if (Worth(p, q) < 1 - 1e-9) continue;
-    double& of_out = out_slope(slot);
-    double& of_in = in_slope(slot);
+    double& of_out = slope_[moments_ + slot];
+    double& of_in = slope_[moments_ + slots_ + slot];
     if (q <= 0) of_out = std::min(of_out, 0.0);
     if (p <= 0) of_in = std::min(of_in, 0.0);
     const double both = (of_out + of_in) / 2;
@@ -72,12 +87,9 @@ void PriceAscent::KeepInside() {
 
 void PriceAscent::Ascend(double rise) {
   KeepInside();
-  double across = 0;
-  double before = 0;
-  for (size_t i = 0; i < slope_.size(); ++i) {
-    across += slope_[i] * direction_[i];
-    before += direction_[i] * direction_[i];
-  }
+  const double across = SumOf(slope_.size(), [&](size_t i) { return slope_[i] * direction_[i]; });
+  const double before =
+      SumOf(slope_.size(), [&](size_t i) { return direction_[i] * direction_[i]; });
   const double keep = before > 0 && across < 0 ? -1.5 * across / before : 0;
   for (size_t i = 0; i < slope_.size(); ++i) direction_[i] = slope_[i] + keep * direction_[i];
   (void)Go(rise);
@@ -85,10 +97,11 @@ void PriceAscent::Ascend(double rise) {
 
 // Along the direction, as far as a rise of the value by `rise` needs. False: there is none.
 bool PriceAscent::Go(double rise) {
-  double norm = 0;
-  for (const double along : direction_) norm += along * along;
+  const double norm =
+      SumOf(direction_.size(), [&](size_t i) { return direction_[i] * direction_[i]; });
   if (norm <= 0) return false;
-  for (size_t i = 0; i < price_.size(); ++i) price_[i] += direction_[i] * rise / norm;
+  const double length = rise / norm;
+  for (size_t i = 0; i < price_.size(); ++i) price_[i] += direction_[i] * length;
   Project();
   return true;
 }
@@ -109,13 +122,10 @@ bool PriceAscent::StepFromCentre(double rise) {
 
 double PriceAscent::MixSlopes(double most) {
   constexpr double kLeastPart = 0.1;
-  double across = 0;
-  double apart = 0;
-  for (size_t i = 0; i < slope_.size(); ++i) {
-    const double difference = slope_[i] - mean_[i];
-    across -= mean_[i] * difference;
-    apart += difference * difference;
-  }
+  const auto difference = [&](size_t i) { return slope_[i] - mean_[i]; };
+  const double across = -SumOf(slope_.size(), [&](size_t i) { return mean_[i] * difference(i); });
+  const double apart =
+      SumOf(slope_.size(), [&](size_t i) { return difference(i) * difference(i); });
   const double best = apart > 0 ? across / apart : most;
   const double weight = std::min(std::max(best, most * kLeastPart), most);
   for (size_t i = 0; i < slope_.size(); ++i) mean_[i] += weight * (slope_[i] - mean_[i]);
@@ -123,9 +133,7 @@ double PriceAscent::MixSlopes(double most) {
 }
 
 bool PriceAscent::PointsOn() const {
-  double along = 0;
-  for (size_t i = 0; i < slope_.size(); ++i) along += slope_[i] * direction_[i];
-  return along >= 0;
+  return SumOf(slope_.size(), [&](size_t i) { return slope_[i] * direction_[i]; }) >= 0;
 }
 
 void PriceAscent::Project() {

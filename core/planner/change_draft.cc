@@ -257,11 +257,9 @@ void DraftChanger::TakeOtherChunks(uint32_t part, Draft* draft) {
 
 bool DraftChanger::Trim(Draft* draft) {
   const uint32_t n = timeline_.ops();
-  if (!room_.Resize(n, 0)) return false;
-  for (uint32_t i = 0; i < n; ++i) room_[i] = budget_ - timeline_.live(i);
-  for (const Away& a : draft->aways) {
-    for (uint32_t i = a.release; i < a.reserve; ++i) room_[i % n] += a.bytes;
-  }
+  if (!SumAways(n, draft->aways, &room_)) return false;
+  for (uint32_t i = 0; i < n; ++i) room_[i] += budget_ - timeline_.live(i);
+  const auto at = [n](uint32_t i) { return i < n ? i : i - n; };
   Array<Away>& aways = draft->aways;
   const auto parts = static_cast<uint32_t>(aways.size());
   const uint32_t start = parts == 0 ? 0 : dice_->Below(parts);
@@ -269,13 +267,13 @@ bool DraftChanger::Trim(Draft* draft) {
   for (uint32_t k = 0; k < parts; ++k) {
     Away& a = aways[(start + k) % parts];
     const auto soonen = [&] {
-      while (a.reserve > a.release && room_[(a.reserve - 1) % n] >= a.bytes) {
-        room_[--a.reserve % n] -= a.bytes;
+      while (a.reserve > a.release && room_[at(a.reserve - 1)] >= a.bytes) {
+        room_[at(--a.reserve)] -= a.bytes;
       }
     };
     if (returns_first) soonen();
-    while (a.reserve > a.release && room_[a.release % n] >= a.bytes) {
-      room_[a.release++ % n] -= a.bytes;
+    while (a.reserve > a.release && room_[at(a.release)] >= a.bytes) {
+      room_[at(a.release++)] -= a.bytes;
     }
     if (!returns_first) soonen();
   }

@@ -31,64 +31,65 @@ class Evaluator {
   Result Run(const Timeline& timeline, const Machine& machine, double most, Plan* plan);
 
   // Of the last Run: operations and copies gone through, and moves.
-  uint64_t work() const { return work_ + links_[kOut].done + links_[kIn].done; }
+  uint64_t work() const { return work_ + CountDone(kOut) + CountDone(kIn); }
   // Of the last iteration of the last Run, per operation: waits for copies out before it.
   const Array<double>& waits_out() const { return wait_out_; }
   // Per move: the first boundary at which its copy out (in) was done without anybody waiting for
   // it, if it was done before its release (ready); otherwise that boundary.
-  const Array<OpIndex>& out_done_at() const { return links_[kOut].done_at; }
-  const Array<OpIndex>& in_done_at() const { return links_[kIn].done_at; }
+  const Array<OpIndex>& out_done_at() const { return lines_[kOut].done_at; }
+  const Array<OpIndex>& in_done_at() const { return lines_[kIn].done_at; }
 
  private:
-  struct ByOp {  // moves grouped by an operation: list[first[i] .. first[i + 1])
-    Array<uint32_t> first;
-    Array<MoveIndex> list;
+  struct Copy {
+    uint32_t iteration;
+    uint32_t place;  // in its queue
   };
   struct Queued {
     MoveIndex move;
-    OpIndex gate;  // put when this operation is done, or at the boundary before it
-    double work;   // ns on the link alone
+    uint32_t from;  // put at this boundary, if not held up by those before it
+    double end;     // its mark (links.h), in the first iteration
   };
-  // Copies count through all iterations: iteration times the queue's length, plus the place.
-  struct Link {
+  struct Line {
     Array<Queued> queue;
-    Array<uint32_t> place;  // per move, in the queue
-    Array<OpIndex> done_at;
-    double slow = 1;  // times longer while the other link is busy
-    uint64_t put = 0, done = 0, noted = 0;
-    uint32_t next = 0;  // place of the next one to be put,
-    uint32_t head = 0;  // of the one that is copied
-    uint32_t note = 0;
-    double left = 0;  // of the head, alone
+    // Per boundary: the place of the last copy that has to be done, counted back from the
+    // iteration's start, so below 0, if it was put in the one before.
+    Array<int64_t> due;
+    Array<OpIndex> done_at;  // per move
+    double bytes = 0;        // of all copies in an iteration
+    uint32_t put = 0;        // in this iteration
+    Copy next = {0, 0};      // the first one whose end is not noted
 
-    bool IsBusy() const { return done < put; }
-    void Finish() {
-      ++done;
-      if (++head == queue.size()) head = 0;
-      left = queue[head].work;
+    double Mark(const Copy& copy) const { return copy.iteration * bytes + queue[copy.place].end; }
+    void Advance(Copy* copy) const {
+      if (++copy->place < queue.size()) return;
+      copy->place = 0;
+      ++copy->iteration;
     }
   };
-  [[nodiscard]] bool Group(OpIndex Move::*when, ByOp* group);
+  static constexpr int64_t kNothingDue = INT64_MIN;
+
   [[nodiscard]] bool Prepare();
-  [[nodiscard]] bool Line(Direction direction);
-  Result Iterate(uint32_t iteration, double most);
+  [[nodiscard]] bool LineUp(Direction direction);
+  [[nodiscard]] bool ListEvents();
+  Result Iterate(double most);
   Result Boundary(OpIndex i);
-  Result WaitFor(Direction direction, const ByOp& group, OpIndex i);
-  void PutReady(Link* link, OpIndex i);
-  void NoteDone(OpIndex i);
-  void AdvanceTo(double time);
-  void Pass(double duration);
-  double NextEvent() const;
-  bool WrapsBeforeWait(Direction direction, const Move& move) const;
+  Result WaitFor(Direction direction, OpIndex i);
+  void PutReady(Direction direction, uint32_t boundary);
+  void RunOps(OpIndex from, uint32_t to);
+  void NoteDone(Direction direction, OpIndex from, uint32_t to);
+  bool IsSteady(double left[2]);
+  uint64_t CountDone(Direction direction) const;
 
   const Timeline* timeline_ = nullptr;
   const Machine* machine_ = nullptr;
   Plan* plan_ = nullptr;
-  Link links_[2];
-  ByOp by_release_, by_ready_;
+  Links links_;
+  Line lines_[2];
+  Array<bool> remaps_;     // per boundary
+  Array<bool> is_event_;   // likewise: whether anything happens there
+  Array<OpIndex> events_;  // those where it does
   uint32_t iteration_ = 0;
   Array<double> wait_out_;
-  double now_ = 0;
   double stall_ = 0;
   uint64_t work_ = 0;
 };

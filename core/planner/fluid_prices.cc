@@ -161,6 +161,7 @@ void FluidPrices::SpreadPrices() {
     out_[k] = out_[k - slots];
     in_[k] = in_[k - slots];
   }
+  lowest_out_ = *std::min_element(out_.begin(), out_.begin() + slots);
   for (uint32_t k = 0; k < away_.size(); ++k) {
     const uint32_t before = k == 0 ? slots : 3 * k;
     cheap_out_[k] = {out_[3 * k], 3 * k};
@@ -225,6 +226,8 @@ double FluidPrices::LeaveFirst(const FluidChain& chain, double later, uint32_t* 
     const FluidGap& gap = step_.gaps[chain.first_gap + g];
     later -= gain_[g];
     for (uint32_t r = gap.first; r < gap.next; ++r) {
+      // The longer the bytes are away, the more it gains.
+      if (stay_[stays + r - gap.first].gain + later - lowest_out_ <= best) break;
       while (boundary < r) {
         if (cheap_out_[++boundary].price < copy.price) copy = cheap_out_[boundary];
       }

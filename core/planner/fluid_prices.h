@@ -77,6 +77,7 @@ class FluidPrices {
   // Per boundary: of the slots since the one before, up to the wait for copies out at it; and of
   // those from its wait for copies in up to the next one's for copies out.
   Array<Cheapest> cheap_out_, cheap_in_;
+  double lowest_out_ = 0;    // of all of out_
   Array<double> leaves_;     // bytes per boundary, less those that return
   Array<Stay> stay_;         // of the chain at hand, per boundary of its gaps
   Array<uint32_t> release_;  // per gap of it: the best, kNone: none pays ...

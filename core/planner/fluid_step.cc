@@ -90,6 +90,7 @@ bool FluidStep::Classify() {
     FluidChain& chain = chains[c];
     if (classes.empty() || Compare(chains[classes[classes.size() - 1].chain], chain) != 0) {
       if (!classes.Append({c, 0, 0})) return false;
+      gaps_of_classes += chain.gap_count;
       for (uint32_t g = chain.first_gap; g < chain.first_gap + chain.gap_count; ++g) {
         size += gaps[g].next - gaps[g].first;
       }

@@ -54,7 +54,8 @@ struct FluidStep {
   Array<FluidChain> chains;
   Array<FluidGap> gaps;
   Array<FluidClass> classes;
-  size_t size = 0;  // stretches in all gaps of one chain of each class
+  size_t size = 0;             // stretches in all gaps of one chain of each class,
+  size_t gaps_of_classes = 0;  // and those gaps
 
   // In at most so many stretches; with so many bytes less than the budget where an operation's
   // floor allows it. False: no host memory.

@@ -5,21 +5,27 @@
 #define TIDEMARK_CORE_PLANNER_HEAP_H_
 
 #include <algorithm>
+#include <cstdint>
 
 #include "core/array.h"
 
 namespace tidemark::core::planner {
 
 struct FarthestOnTop {
+  // As one number, since which of two is larger cannot be foreseen: no branch for it.
+  template <typename Entry>
+  static uint64_t Joined(const Entry& a) {
+    return uint64_t{a.key} << 32 | ~a.piece;
+  }
   template <typename Entry>
   bool operator()(const Entry& a, const Entry& b) const {
-    return a.key != b.key ? a.key < b.key : a.piece > b.piece;
+    return Joined(a) < Joined(b);
   }
 };
 struct SoonestOnTop {
   template <typename Entry>
   bool operator()(const Entry& a, const Entry& b) const {
-    return a.key != b.key ? a.key > b.key : a.piece > b.piece;
+    return (uint64_t{a.key} << 32 | a.piece) > (uint64_t{b.key} << 32 | b.piece);
   }
 };
 

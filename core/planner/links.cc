@@ -1,94 +1,60 @@
 #include "core/planner/links.h"
 
-#include <algorithm>
-#include <limits>
-
 namespace tidemark::core::planner {
 namespace {
 
-constexpr double kNever = std::numeric_limits<double>::infinity();
+constexpr double kEqual = 1 + 1e-12;  // times that differ by less are the same
 
 }  // namespace
 
 void Links::Start(const Machine& machine) {
   now_ = 0;
-  alone_[kOut] = machine.out_rate / 1e9;
-  alone_[kIn] = machine.in_rate / 1e9;
-  duplex_[kOut] = machine.out_rate_duplex / 1e9;
-  duplex_[kIn] = machine.in_rate_duplex / 1e9;
-  for (int d = 0; d < 2; ++d) {
-    queue_[d].Clear();
-    done_[d] = 0;
-    head_left_[d] = 0;
-    backlog_[d] = 0;
-  }
-}
-
-uint32_t Links::Put(Direction direction, Bytes bytes) {
-  const uint32_t copy = static_cast<uint32_t>(queue_[direction].size());
-  if (!queue_[direction].Append(bytes)) return kNoMemoryLeft;
-  if (done_[direction] == copy) head_left_[direction] = static_cast<double>(bytes);
-  backlog_[direction] += static_cast<double>(bytes);
-  return copy;
-}
-
-double Links::Rate(Direction direction) const {
-  const bool both = done_[kOut] < queue_[kOut].size() && done_[kIn] < queue_[kIn].size();
-  return both ? duplex_[direction] : alone_[direction];
-}
-
-double Links::TimeToDrain(Direction direction) const {
-  const Direction other = direction == kOut ? kIn : kOut;
-  const double mine = backlog_[direction], its = backlog_[other];
-  if (mine <= 0) return 0;
-  if (its <= 0) return mine / alone_[direction];
-  const double other_time = its / duplex_[other];
-  const double time = mine / duplex_[direction];
-  if (time <= other_time) return time;
-  return other_time + (mine - other_time * duplex_[direction]) / alone_[direction];
-}
-
-double Links::NextEvent() const {
-  double next = kNever;
-  for (Direction d : {kOut, kIn}) {
-    if (done_[d] < queue_[d].size()) next = std::min(next, head_left_[d] / Rate(d));
-  }
-  return next;
-}
-
-void Links::Pass(double duration) {
-  const double moved[2] = {duration * Rate(kOut), duration * Rate(kIn)};
-  const bool is_end[2] = {
-      done_[kOut] < queue_[kOut].size() && moved[kOut] >= head_left_[kOut] * (1 - 1e-12),
-      done_[kIn] < queue_[kIn].size() && moved[kIn] >= head_left_[kIn] * (1 - 1e-12)};
-  now_ += duration;
-  for (Direction d : {kOut, kIn}) {
-    if (done_[d] >= queue_[d].size()) continue;
-    const double part = is_end[d] ? head_left_[d] : moved[d];
-    backlog_[d] -= part;
-    head_left_[d] -= part;
-    if (!is_end[d]) continue;
-    ++done_[d];
-    const bool more = done_[d] < queue_[d].size();
-    head_left_[d] = more ? static_cast<double>(queue_[d][done_[d]]) : 0;
-    if (!more) backlog_[d] = 0;
-  }
-}
-
-void Links::AdvanceTo(double time) {
-  while (now_ < time) {
-    const double event = NextEvent();
-    if (now_ + event > time) {
-      Pass(time - now_);
-      break;
+  const double rates[2][2] = {{machine.out_rate, machine.out_rate_duplex},
+                              {machine.in_rate, machine.in_rate_duplex}};
+  for (const Direction d : {kOut, kIn}) {
+    Engine& engine = engines_[d];
+    for (const int both : {0, 1}) {
+      engine.rate[both] = rates[d][both] / 1e9;
+      engine.ns[both] = 1e9 / rates[d][both];
     }
-    Pass(event);
+    engine.put = engine.copied = 0;
   }
-  now_ = std::max(now_, time);
 }
 
-void Links::AdvanceUntilDone(Direction direction, uint32_t copy) {
-  while (!IsDone(direction, copy)) Pass(NextEvent());
+// Of the bytes that are next in the queue; the other one gets nothing new meanwhile.
+double Links::TimeToCopy(Direction direction, double bytes) const {
+  const Engine& mine = engines_[direction];
+  const Engine& other = engines_[direction == kOut ? kIn : kOut];
+  if (bytes <= 0) return 0;
+  if (!other.IsBusy()) return bytes * mine.ns[0];
+  const double other_time = other.Left() * other.ns[1];
+  const double time = bytes * mine.ns[1];
+  if (time <= other_time) return time;
+  return other_time + (bytes - other_time * mine.rate[1]) * mine.ns[0];
+}
+
+double Links::TimeUntilDone(Direction direction, double mark) const {
+  return TimeToCopy(direction, mark - engines_[direction].copied - kRounding);
+}
+
+// Until the first of the queues ends, but at most for so long; one of them is not empty.
+void Links::Pass(double most) {
+  const bool both = AreBothBusy();
+  double slice = most;
+  for (const Engine& engine : engines_) {
+    if (engine.IsBusy()) slice = std::min(slice, engine.Left() * engine.ns[both]);
+  }
+  for (Engine& engine : engines_) {
+    if (!engine.IsBusy()) continue;
+    const bool ends = engine.Left() * engine.ns[both] <= slice * kEqual;
+    engine.copied = ends ? engine.put : engine.copied + slice * engine.rate[both];
+  }
+  now_ += slice;
+}
+
+void Links::AdvanceUntilDone(Direction direction, double mark) {
+  const Engine& engine = engines_[direction];
+  while (!IsDone(direction, mark)) Pass((mark - engine.copied) * engine.ns[AreBothBusy()]);
 }
 
 }  // namespace tidemark::core::planner

@@ -9,9 +9,12 @@
 namespace tidemark::core::planner {
 namespace {
 
-constexpr size_t kPriceWork = 7'000'000;  // stretches of gaps looked at, in all steps together
-constexpr size_t kFewestSteps = 500;      // with fewer it comes to nothing
-constexpr size_t kMostSteps = 800;
+// In units of kPriceWork, at each step: a stretch of a gap is 1.
+constexpr size_t kWorkOfGap = 10;
+constexpr size_t kWorkOfStretch = 24;  // of the step: its prices
+constexpr size_t kMostSize = 14'000;   // stretches in gaps
+constexpr size_t kFewestSteps = 500;   // with fewer it comes to nothing
+constexpr size_t kMostSteps = 1000;
 constexpr uint32_t kLongStretch = 4;  // operations, in the mean: with more it comes to nothing, too
 // Of the budget this part is spare: neither prices nor rounding are exact, and to mend is dearer.
 constexpr Bytes kSparePart = 256;
@@ -125,9 +128,8 @@ size_t SizeOf(const Timeline& timeline) {
 }  // namespace
 
 DraftResult DraftByPrices(const Timeline& timeline, const Machine& machine, double stall,
-                          uint32_t stretches, Draft* draft) {
+                          uint32_t stretches, uint64_t* work, Draft* draft) {
   draft->aways.Clear();
-  constexpr size_t kMostSize = kPriceWork / kFewestSteps;
   const uint32_t ops = timeline.ops();
   const size_t size = SizeOf(timeline);
   if (stretches >= ops && size > kMostSize) {
@@ -139,8 +141,12 @@ DraftResult DraftByPrices(const Timeline& timeline, const Machine& machine, doub
   const Bytes spare = machine.device_budget / kSparePart;
   if (!step.Build(timeline, machine, stretches, spare)) return DraftResult::kNoMemory;
   if (step.size > kMostSize || step.gaps.empty()) return DraftResult::kCannot;
+  const uint64_t work_of_step =
+      step.size + kWorkOfGap * step.gaps_of_classes + kWorkOfStretch * step.starts.size();
+  const auto steps = static_cast<uint32_t>(std::min<uint64_t>(*work / work_of_step, kMostSteps));
+  if (steps < kFewestSteps) return DraftResult::kCannot;
+  *work -= steps * work_of_step;
   FluidPrices prices(step, machine);
-  const auto steps = static_cast<uint32_t>(std::min(kPriceWork / step.size, kMostSteps));
   if (!prices.Run(steps, stall)) return DraftResult::kNoMemory;
   Rounding rounding(timeline, machine.chunk_bytes, step, prices, draft);
   const bool done = rounding.Run() && MendDraft(timeline, machine, draft);

@@ -29,24 +29,25 @@ void RangeMax::Add(uint32_t from, uint32_t to, int64_t amount) {
   for (uint32_t v = l / 2; v >= 1; v /= 2) SumUp(v);
 }
 
+// Up from the end: what stands left of the way is before it, the nearest first.
 RangeMax::Slot RangeMax::LastAbove(uint32_t end, int64_t limit) const {
-  struct Visit {
-    uint32_t v, from, size;
-    int64_t above;  // added to all of its ancestors
-  };
-  Visit stack[80];
-  int depth = 0;
-  stack[depth++] = {1, 0, leaves_, 0};
-  while (depth > 0) {
-    const Visit at = stack[--depth];
-    const int64_t most = nodes_[at.v].max + at.above;
-    if (at.from >= end || most <= limit) continue;
-    if (at.size == 1) return {at.from, most};
-    const int64_t above = at.above + nodes_[at.v].added;
-    stack[depth++] = {2 * at.v, at.from, at.size / 2, above};
-    stack[depth++] = {2 * at.v + 1, at.from + at.size / 2, at.size / 2, above};
+  if (end == leaves_) return nodes_[1].max > limit ? LastIn(1, 0, limit) : Slot{kNone, 0};
+  uint32_t v = end + leaves_;
+  int64_t above = 0;  // added to all ancestors of v
+  for (uint32_t up = v / 2; up >= 1; up /= 2) above += nodes_[up].added;
+  for (; v > 1; v /= 2, above -= nodes_[v].added) {
+    if (v % 2 == 1 && nodes_[v - 1].max + above > limit) return LastIn(v - 1, above, limit);
   }
   return {kNone, 0};
+}
+
+// The last one below v, which has one; so much was added to all ancestors of v.
+RangeMax::Slot RangeMax::LastIn(uint32_t v, int64_t above, int64_t limit) const {
+  while (v < leaves_) {
+    above += nodes_[v].added;
+    v = nodes_[2 * v + 1].max + above > limit ? 2 * v + 1 : 2 * v;
+  }
+  return {v - leaves_, nodes_[v].max + above};
 }
 
 }  // namespace tidemark::core::planner

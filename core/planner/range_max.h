@@ -34,6 +34,7 @@ class RangeMax {
     int64_t max;    // of its children, plus ...
     int64_t added;  // ... what was added to all below it
   };
+  Slot LastIn(uint32_t v, int64_t above, int64_t limit) const;
   void AddToAll(uint32_t v, int64_t amount) {
     nodes_[v].max += amount;
     nodes_[v].added += amount;

@@ -11,6 +11,7 @@
 #include "core/planner/change_draft.h"
 #include "core/planner/draft.h"
 #include "core/planner/evaluate.h"
+#include "core/planner/price_draft.h"
 #include "core/planner/sweep.h"
 #include "core/planner/timeline.h"
 #include "core/step.h"
@@ -47,11 +48,12 @@ class Search {
   // try: they have many small parts, with which Polish gets nowhere.
   Found TryPrices();
 
-  // What planning may take until drafts by prices, which take up to 2'000'000 of the same where a
-  // step is small enough for them: 20 to 30 ns each on a server's processor of 2.5 GHz. Counted
-  // since Init over all that is done, by what its time goes with.
-  static constexpr uint64_t kMostWork = 5'000'000;
+  // What planning may take until drafts by prices, whose work counts by itself (kPriceWork): 15 to
+  // 30 ns each on a server's processor of 2.5 GHz. Counted since Init over all that is done, by
+  // what its time goes with.
+  static constexpr uint64_t kMostWork = 4'000'000;
   uint64_t spent() const { return spent_; }
+  uint64_t spent_on_prices() const { return kPriceWork - price_work_; }
   // Whether so much is spent.
   bool IsSpent(uint64_t work = kMostWork) const { return spent_ >= work; }
 
@@ -69,7 +71,7 @@ class Search {
  private:
   // Of it: until recipes and Improve are through, the second for steps that Polish and drafts by
   // prices search further.
-  static constexpr uint64_t kSweepWork = 4'400'000;
+  static constexpr uint64_t kSweepWork = 3'600'000;
   static constexpr uint64_t kSweepWorkOfShort = 1'600'000;
 
   bool IsShort() const;
@@ -115,6 +117,7 @@ class Search {
   SweepOptions best_options_;
   size_t best_pieces_ = 0;   // of the sweep with them
   uint64_t spent_ = 0;       // of kMostWork
+  uint64_t price_work_ = 0;  // left for drafts by prices
   uint64_t first_work_ = 0;  // of the first sweep and its draft, 0: none yet; and the pieces it had
   size_t first_pieces_ = 0;
   Nanoseconds least_time_ = 0;  // no plan within the budgets is faster

@@ -49,7 +49,7 @@ Sweep::Result Sweep::Boundary(uint32_t now) {
   if (!FetchMissing(now)) return Result::kNoMemory;
   const uint32_t last = LastReturning(i);
   double horizon = static_cast<double>(timeline_->step().ops[i].duration);
-  if (last != kNone && !links_.IsDone(kIn, last)) horizon += links_.TimeToDrain(kIn);
+  if (last != kNone && !IsDone(kIn, last)) horizon += links_.TimeToDrain(kIn);
   if (options_.waits_out != nullptr) horizon += (*options_.waits_out)[(i + 1) % n_];
   const double piece = static_cast<double>(options_.piece) * 1e9;
   const double out_ahead = options_.out_ahead * piece / machine_->out_rate;
@@ -57,12 +57,12 @@ Sweep::Result Sweep::Boundary(uint32_t now) {
   if (!Prefetch(now, horizon + in_ahead) || !CopyOutAhead(now, horizon + out_ahead)) {
     return Result::kNoMemory;
   }
-  if (last != kNone) links_.AdvanceUntilDone(kIn, last);
+  if (last != kNone) AdvanceUntilDone(kIn, last);
   return Result::kDone;
 }
 
 void Sweep::NoteReturns(uint32_t now) {
-  for (; noted_ < returns_.size() && links_.IsDone(kIn, noted_); ++noted_) {
+  for (; noted_ < returns_.size() && IsDone(kIn, noted_); ++noted_) {
     if (returns_[noted_] != kNone) records_[returns_[noted_]].back = now;
   }
 }

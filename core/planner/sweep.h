@@ -154,8 +154,16 @@ class Sweep {
   bool IsDirty(const Entry& entry) const;
   bool IsSpare(const Entry& entry, uint32_t now) const;
   bool IsCopyDone(const Piece& piece) const {
-    return piece.copy == kOldCopy || links_.IsDone(kOut, piece.copy);
+    return piece.copy == kOldCopy || IsDone(kOut, piece.copy);
   }
+  // Copies of a direction are numbered in the order in which they are put.
+  bool IsDone(Direction direction, uint32_t copy) const {
+    return links_.IsDone(direction, marks_[direction][copy]);
+  }
+  void AdvanceUntilDone(Direction direction, uint32_t copy) {
+    links_.AdvanceUntilDone(direction, marks_[direction][copy]);
+  }
+  [[nodiscard]] bool Put(Direction direction, Bytes bytes, uint32_t* copy);
   [[nodiscard]] bool PutOut(uint32_t p, uint32_t now);
   [[nodiscard]] bool PutIn(uint32_t p, uint32_t now);
   [[nodiscard]] bool Evict(uint32_t p, uint32_t now);
@@ -172,6 +180,7 @@ class Sweep {
   uint32_t n_ = 0;
   const Horizon* horizon_ = nullptr;
   Links links_;
+  Array<double> marks_[2];  // of all copies ever put
   Bytes used_ = 0;
   Bytes host_used_ = 0;
   bool out_of_memory_ = false;

@@ -36,7 +36,7 @@ Sweep::Result Sweep::EvictOne(uint32_t now) {
   if (victim == kNone) victim = found.staying;
   if (victim == kNone && !CopySpareNow(now, &victim)) return Result::kNoMemory;
   if (victim == kNone) return Result::kStuck;
-  if (!IsCopyDone(pieces_[victim])) links_.AdvanceUntilDone(kOut, pieces_[victim].copy);
+  if (!IsCopyDone(pieces_[victim])) AdvanceUntilDone(kOut, pieces_[victim].copy);
   return Evict(victim, now) ? Result::kDone : Result::kNoMemory;
 }
 
@@ -70,7 +70,7 @@ void Sweep::PopEvictable() {
 
 // What has been copied out since the last time goes where it is found by its next use.
 bool Sweep::NoteCopied() {
-  for (; known_done_ < copied_.size() && links_.IsDone(kOut, known_done_); ++known_done_) {
+  for (; known_done_ < copied_.size() && IsDone(kOut, known_done_); ++known_done_) {
     const Entry& entry = copied_[known_done_];
     if (pieces_[entry.piece].copy != known_done_) continue;
     if (!PushHeap<FarthestOnTop>(&evictable_, entry)) return false;
@@ -166,25 +166,33 @@ uint32_t Sweep::TakeEvictable(uint32_t now, uint32_t use) {
   return kNone;
 }
 
+bool Sweep::Put(Direction direction, Bytes bytes, uint32_t* copy) {
+  Array<double>& marks = marks_[direction];
+  const double before = marks.empty() ? 0 : marks[marks.size() - 1];
+  *copy = static_cast<uint32_t>(marks.size());
+  if (!marks.Append(before + static_cast<double>(bytes))) return false;
+  links_.PutUntil(direction, marks[*copy]);
+  return true;
+}
+
 bool Sweep::PutOut(uint32_t p, uint32_t now) {
   Piece& piece = pieces_[p];
-  piece.copy = links_.Put(kOut, piece.bytes);
+  if (!Put(kOut, piece.bytes, &piece.copy)) return false;
   piece.issued = now;
   host_used_ += piece.bytes;
   ++state_[piece.buffer].copies;
-  if (piece.copy == Links::kNoMemoryLeft) return false;
   return copied_.Append({0, p}) && AddCopied(p);
 }
 
 bool Sweep::PutIn(uint32_t p, uint32_t now) {
   Piece& piece = pieces_[p];
-  piece.back = links_.Put(kIn, piece.bytes);
+  if (!Put(kIn, piece.bytes, &piece.back)) return false;
   if (is_host_short_ && !returns_.Append(piece.record)) return false;
   piece.where = Where::kReturning;
   CountMissing(p, false);
   used_ += piece.bytes;
   if (piece.record != kNone) records_[piece.record].reserve = now;
-  return piece.back != Links::kNoMemoryLeft;
+  return true;
 }
 
 bool Sweep::Evict(uint32_t p, uint32_t now) {

@@ -17,6 +17,7 @@ bool Sweep::Prepare() {
   reckoned.in_rate *= options_.in_speed;
   reckoned.in_rate_duplex *= options_.in_speed;
   links_.Start(reckoned);
+  for (Array<double>& marks : marks_) marks.Clear();
   used_ = host_used_ = kNoBytes;
   out_of_memory_ = false;
   evictable_.Clear();

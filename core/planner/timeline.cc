@@ -40,9 +40,20 @@ bool Timeline::Build(const Step& step, const Machine& machine) {
     live_[it.persistent ? n : it.freed + 1] -= it.bytes;
   }
   SumUp(&live_);
-  if (!CollectUses()) return false;
+  if (!SumDurations() || !CollectUses()) return false;
   for (BufferIndex b = 0; b < buffers(); ++b) LinkUses(b);
   CountAlive();
+  return true;
+}
+
+bool Timeline::SumDurations() {
+  if (!starts_.Resize(ops() + 1)) return false;
+  ideal_ = 0;
+  for (OpIndex i = 0; i < ops(); ++i) {
+    starts_[i] = static_cast<double>(ideal_);
+    ideal_ += step_->ops[i].duration;
+  }
+  starts_[ops()] = static_cast<double>(ideal_);
   return true;
 }
 
@@ -54,9 +65,7 @@ bool Timeline::CollectUses() {
   const Step& step = *step_;
   Array<uint32_t> first, last;
   if (!first.Resize(buffers(), kNone) || !last.Resize(buffers(), kNone)) return false;
-  ideal_ = 0;
   for (OpIndex i = 0; i < n; ++i) {
-    ideal_ += step.ops[i].duration;
     for (uint32_t a = 0; a < step.ops[i].access_count; ++a) {
       const BufferIndex b = step.accesses[step.ops[i].first_access + a].buffer;
       if (first[b] == kNone) first[b] = i;

@@ -42,6 +42,8 @@ class Timeline {
   const StepBuffer& buffer(BufferIndex b) const { return step_->buffers[b]; }
   size_t buffers() const { return step_->buffers.size(); }
   Nanoseconds ideal() const { return ideal_; }
+  // ns from the iteration's start to operation i, or to its end for i = ops(), without waits.
+  double start(uint32_t i) const { return starts_[i]; }
 
   // Uses of buffer b: use(i) for i in [first_use(b), first_use(b + 1)).
   uint32_t first_use(BufferIndex b) const { return first_use_[b]; }
@@ -71,12 +73,14 @@ class Timeline {
   [[nodiscard]] bool CollectUses();
   [[nodiscard]] bool StartLists();
   OpIndex LeastAlive() const;
+  [[nodiscard]] bool SumDurations();
   void CountAlive();
   void LinkUses(BufferIndex b);
 
   const Step* step_ = nullptr;
   Bytes min_bytes_ = 0;
   Nanoseconds ideal_ = 0;
+  Array<double> starts_;
   Array<uint32_t> first_use_;
   Array<Use> uses_;
   Array<uint32_t> op_first_;

@@ -10,6 +10,8 @@ namespace {
 // Stretches of drafts by prices, where safepoints are at least this share of what is lost.
 constexpr uint32_t kFewStretches[] = {30, 20, 12, 8, 5};
 constexpr double kManyRemaps = 0.25;
+constexpr uint32_t kLongestStretch =
+    64;  // operations; with more of them such a draft blurs too much
 constexpr Nanoseconds kLittleLost = 200;  // part of the ideal time for which no such draft is made
 
 }  // namespace
@@ -24,7 +26,7 @@ Found Search::TryPrices() {
   for (const uint32_t stretches : kFewStretches) {
     const auto lost = static_cast<double>(best_.step_time - timeline_.ideal());
     const double remaps = static_cast<double>(machine_.safepoint) * best_.safepoints;
-    if (remaps < kManyRemaps * lost) break;
+    if (remaps < kManyRemaps * lost || stretches * kLongestStretch < timeline_.ops()) break;
     if (TryPrices(stretches) == Found::kNoMemory) return Found::kNoMemory;
   }
   return Found::kPlan;
@@ -33,7 +35,8 @@ Found Search::TryPrices() {
 Found Search::TryPrices(uint32_t stretches) {
   if (!has_plan_ || IsDone()) return Found::kNothing;
   const auto stall = static_cast<double>(best_.step_time - timeline_.ideal());
-  const DraftResult drafted = DraftByPrices(timeline_, machine_, stall, stretches, &draft_);
+  const DraftResult drafted =
+      DraftByPrices(timeline_, machine_, stall, stretches, &price_work_, &draft_);
   if (drafted == DraftResult::kNoMemory) return Found::kNoMemory;
   if (drafted == DraftResult::kCannot) return Found::kNothing;
   trial_.recipe = best_.recipe;

@@ -8,7 +8,7 @@ namespace tidemark::core::planner {
 namespace {
 
 constexpr uint64_t kWorkToWrite = 8;     // a part's moves,
-constexpr uint64_t kWorkToFitHost = 24;  // and to look whether the host holds the copies
+constexpr uint64_t kWorkToFitHost = 12;  // and to look whether the host holds the copies
 
 struct Style {
   bool keeps_copies;

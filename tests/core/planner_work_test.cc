@@ -44,6 +44,10 @@ void ExpectBounded(const Step& step, Bytes device_percent, Bytes host_percent) {
   ASSERT_NE(search.Improve(), Found::kNoMemory);
   ASSERT_NE(search.Polish(), Found::kNoMemory);
   EXPECT_LE(search.spent(), kAllowed) << device_percent << " " << host_percent;
+  // All drafts by prices together: in many stretches and in few.
+  ASSERT_NE(search.TryPrices(), Found::kNoMemory);
+  EXPECT_LE(search.spent_on_prices(), kPriceWork) << device_percent << " " << host_percent;
+  EXPECT_LE(search.spent(), kAllowed) << device_percent << " " << host_percent;
 }
 
 TEST(PlannerWorkTest, NoShapeOfStepTakesMoreThanIsAllowed) {
@@ -54,6 +58,21 @@ TEST(PlannerWorkTest, NoShapeOfStepTakesMoreThanIsAllowed) {
     ExpectBounded(*step, 75, 30);
     ExpectBounded(*step, 30, 20);
   }
+}
+
+// In few stretches, each would be hundreds of operations long.
+TEST(PlannerWorkTest, LongStepsSpendNothingOnDraftsByPrices) {
+  const Step step = steps::LargeStep(1, 2500, 4500);
+  const Bytes peak = steps::LivePeak(step);
+  Machine machine;
+  machine.device_budget = peak / 100 * 75;
+  machine.host_budget = peak / 100 * 30;
+  machine.safepoint = 20000;
+  Search search;
+  ASSERT_TRUE(search.Init(step, machine));
+  ASSERT_EQ(search.TryRecipes(), Found::kPlan);
+  ASSERT_NE(search.TryPrices(), Found::kNoMemory);
+  EXPECT_EQ(search.spent_on_prices(), 0);
 }
 
 }  // namespace
