@@ -108,8 +108,7 @@ ChunkIndex Arena::Wanted(const Extension& extension, Bytes bytes) const {
 
 // Chunks that may still be mapped within the slack when `bytes` more are live.
 ChunkIndex Arena::Within(Bytes bytes) const {
-  const Bytes demand = std::max(allocator_.peak_requested(), allocator_.requested() + bytes);
-  const ChunkIndex slots = SlotsFor(demand);
+  const ChunkIndex slots = SlotsFor(DemandWith(bytes));
   return slots > mapped() ? slots - mapped() : 0;
 }
 
@@ -128,6 +127,7 @@ ChunkIndex Arena::Stitch(ChunkIndex count, const Extension& keep) {
 // Again and again: an owner above its limits gives chunks back first, and may move only so many
 // at once. It ends because every round leaves less to evict.
 void Arena::Evict(ChunkIndex missing) {
+  evicted_at_ = plan_.number();
   ChunkIndex fresh = Available();
   while (fresh < missing && seam_.evict(seam_.owner, missing - fresh) != 0) fresh = Available();
 }

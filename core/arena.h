@@ -12,6 +12,9 @@
 //   6. eviction: live chunks' bytes move to host memory, and their chunks come under the new range;
 //   7. host memory under what is still lacking of it;
 //   8. a small request in any hole.
+// While it moves chunks and too much is lost in chunks used in part, requests of 512 KiB or more go
+// where they do the least harm, mapped or not, before step 1 (arena_choose.cc).
+//
 // From the first step 3 on the arena watches whether requests recur (placement_plan.h). Where they
 // do, and a plan fits into what is mapped or may be, requests go to its places before step 1, and
 // others go elsewhere as long as there is memory for it.
@@ -79,6 +82,7 @@ struct ArenaCounters {
   uint64_t ordered_fences = 0;  // calls of `order`
   uint64_t settled_fences = 0;  // calls of `settle`
   uint64_t planned = 0;         // requests that got the place of a plan
+  uint64_t chosen = 0;          // requests that got the place that does the least harm
   uint64_t undone = 0;          // mapped and taken back because a later map failed
   uint64_t on_host = 0;         // mapped to host memory for want of chunks
 };
@@ -154,7 +158,9 @@ class Arena {
     ChunkIndex first = 0;
     ChunkIndex count = 0;
   };
-  static constexpr Bytes kAnyOffset = ~Bytes{0};
+  static constexpr Bytes kAnyOffset = ArenaAllocator::kNowhere;
+  static constexpr Bytes kChosenFrom = 512 * kKiB;
+  static constexpr uint32_t kEvictsFor = 1 << 16;  // requests that the plan sees
 
   Block* Place(const Request& request) {
     return Ordered(allocator_.Allocate(request), request.stream);
@@ -172,7 +178,8 @@ class Arena {
     allocator_.Free(block, fence, stream);
   }
   Block* AllocateAnywhere(const Request& request) {
-    Block* block = Place(request);
+    Block* block = request.bytes >= kChosenFrom && plan_.moves() ? PlaceChosen(request) : nullptr;
+    if (block == nullptr) block = Place(request);
     return block != nullptr ? block : AllocateSlow(request);
   }
   Block* AllocateSlow(Request request);
@@ -180,6 +187,11 @@ class Arena {
   bool Extend(Bytes bytes, Bytes at, bool settled);
   bool PlanExtension(Bytes bytes, Bytes at, Extension* extension);
   ChunkIndex Wanted(const Extension& extension, Bytes bytes) const;
+  // The highest demand so far, or what it is with `bytes` more.
+  Bytes DemandWith(Bytes bytes) const {
+    const Bytes demand = allocator_.requested() + bytes;
+    return demand > allocator_.peak_requested() ? demand : allocator_.peak_requested();
+  }
   ChunkIndex Within(Bytes bytes) const;
   ChunkIndex Stitch(ChunkIndex count, const Extension& keep);
   void Evict(ChunkIndex missing);
@@ -212,6 +224,9 @@ class Arena {
   bool IsFreeBy(uint32_t time, Bytes offset, Bytes size) const;
   void KeepForPlan();
 
+  // In arena_choose.cc.
+  Block* PlaceChosen(const Request& request);
+
   // In arena_held.cc.
   bool StartHolding(const Request& request);
   bool IsInPlace(Block* block);
@@ -240,8 +255,9 @@ class Arena {
   uint32_t places_of_ = 0;  // plans() for which they were built
   bool missed_ = false;     // a request of the period did not get its place
   uint32_t missed_periods_ = 0;
-  bool held_ = false;  // requests get them without a search
-  Array<Range> undo_;  // mapped for the request in hand
+  bool held_ = false;                     // requests get them without a search
+  uint32_t evicted_at_ = 0 - kEvictsFor;  // the plan's request when live chunks had to leave
+  Array<Range> undo_;                     // mapped for the request in hand
   FenceId passed_ = 0;
   FenceId newest_ = 0;          // the largest fence anything was freed with
   bool holes_on_host_ = false;  // a host chunk may have become wholly free

@@ -93,6 +93,15 @@ class ArenaAllocator {
   // The same for `offset` alone. False: not free there, or all of it is mapped.
   bool PlanExtensionAt(Bytes bytes, Bytes offset, Extension* extension);
 
+  // Where `request`, larger than kSmallLimit, does the least harm of all places, mapped or not
+  // (arena_choose.cc): for AllocateAt, or an extension there. `fresh`: chunks that it may take
+  // beside those that are free. kNowhere: it needs more everywhere, or one of those has not passed.
+  static constexpr Bytes kNowhere = ~Bytes{0};
+  Bytes ChoosePlace(const Request& request, ChunkIndex fresh);
+  // While no chunk is in host memory: bytes of chunks used in part that nobody has, but for those
+  // that small requests share.
+  Bytes LostInParts() const;
+
   // Keeps [first, first + count) for AllocateAt: others get a place there only as a last resort.
   void KeepFree(ChunkIndex first, ChunkIndex count) {
     kept_first_ = first;
@@ -198,6 +207,7 @@ class ArenaAllocator {
   bool Validate(const HeldPlaces* places = nullptr) const;
 
  private:
+  class PlaceSearch;
   struct SlabMap;
   struct Starts {
     Block* first = nullptr;   // lowest block that starts in the chunk
@@ -285,7 +295,8 @@ class ArenaAllocator {
   bool Mark(ChunkIndex first, ChunkIndex count, bool mapped);
   void NoteStart(Block* block);
   void ForgetStart(Block* block);
-  void ConsiderRun(Block* first_of_run, Bytes size, Bytes alignment, Extension* best,
+  static const Block* RunOf(const Block* unmapped);
+  void ConsiderRun(const Block* first_of_run, Bytes size, Bytes alignment, Extension* best,
                    Bytes* best_offset) const;
   void Consider(Bytes offset, Bytes size, Extension* best, Bytes* best_offset) const;
   void AddHeldTo(AllocatorStats* stats, FenceId passed, const HeldPlaces& places) const;
@@ -294,6 +305,9 @@ class ArenaAllocator {
   void LinkNeighbours(Block* block);
   bool ValidateBlock(const Block* block) const;
   bool ValidateIndexes() const;
+  static bool FreeInGeneral(const Block* block) {
+    return block != nullptr && block->state == Block::State::kFree && !block->small;
+  }
   static bool IsHole(const Block* block) {
     return block->state == Block::State::kFree && block->mapped && !block->small;
   }

@@ -5,13 +5,6 @@
 #include "core/arena_allocator.h"
 
 namespace tidemark::core {
-namespace {
-
-bool FreeInGeneral(const Block* block) {
-  return block != nullptr && block->state == Block::State::kFree && !block->small;
-}
-
-}  // namespace
 
 bool ArenaAllocator::PlanExtension(Bytes bytes, Extension* extension) {
   if (bytes > Bytes{table_->size()} * kChunkBytes) return false;
@@ -21,14 +14,9 @@ bool ArenaAllocator::PlanExtension(Bytes bytes, Extension* extension) {
   if (size <= kSmallLimit) size = alignment = kChunkBytes;
   Extension best;
   Bytes best_offset = 0;
-  for (Block* block = unmapped_.head; block != nullptr; block = block->right) {
-    Block* start = block;
-    bool seen = false;  // an unmapped block further down in the same run speaks for it
-    while (FreeInGeneral(start->previous)) {
-      start = start->previous;
-      seen = seen || !start->mapped;
-    }
-    if (!seen) ConsiderRun(start, size, alignment, &best, &best_offset);
+  for (const Block* block = unmapped_.head; block != nullptr; block = block->right) {
+    const Block* first = RunOf(block);
+    if (first != nullptr) ConsiderRun(first, size, alignment, &best, &best_offset);
   }
   if (best.count == 0) return false;
   *extension = best;
@@ -52,12 +40,12 @@ bool ArenaAllocator::PlanExtensionAt(Bytes bytes, Bytes offset, Extension* exten
 }
 
 // Candidates begin where a block of the run begins, or end where one ends.
-void ArenaAllocator::ConsiderRun(Block* first_of_run, Bytes size, Bytes alignment, Extension* best,
-                                 Bytes* best_offset) const {
+void ArenaAllocator::ConsiderRun(const Block* first_of_run, Bytes size, Bytes alignment,
+                                 Extension* best, Bytes* best_offset) const {
   Bytes end = first_of_run->end();
-  for (Block* b = first_of_run->next; FreeInGeneral(b); b = b->next) end = b->end();
+  for (const Block* b = first_of_run->next; FreeInGeneral(b); b = b->next) end = b->end();
   const Bytes begin = first_of_run->offset;
-  for (Block* b = first_of_run; FreeInGeneral(b); b = b->next) {
+  for (const Block* b = first_of_run; FreeInGeneral(b); b = b->next) {
     const Bytes from = RoundUp(b->offset, alignment);
     if (from + size <= end) Consider(from, size, best, best_offset);
     if (b->end() < begin + size) continue;

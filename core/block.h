@@ -40,6 +40,12 @@ struct alignas(64) Block {
   uint64_t owner = 0;
   uint64_t birth = 0;  // from Iteration::Birth()
   Bytes end() const { return offset + size; }
+  // Chunks that lie wholly inside it.
+  ChunkIndex WholeChunks() const {
+    const Bytes first = (offset + kChunkBytes - 1) / kChunkBytes;
+    const Bytes last = end() / kChunkBytes;
+    return last > first ? static_cast<ChunkIndex>(last - first) : 0;
+  }
 
   // Everything that is the arena's is as in a block just made, but for the links.
   void Reset() {

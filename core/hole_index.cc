@@ -181,6 +181,23 @@ const Block* HoleIndex::SearchDown::Next() {
   return index_->groups_[group_]->hole[slot];
 }
 
+// Looks at no block that is shorter than a chunk.
+HoleIndex::Whole HoleIndex::WholeChunks(FenceId passed) const {
+  constexpr auto kUnits = static_cast<int32_t>(kChunkBytes / kBlockBytes);
+  Whole whole;
+  for (uint32_t i = 0; i < count_; ++i) {
+    if (most_[i] < kUnits) continue;
+    const Group& group = *groups_[i];
+    for (uint32_t fit = Greater32(group.length, kUnits - 1); fit != 0; fit &= fit - 1) {
+      const Block* hole = group.hole[std::countr_zero(fit)];
+      const ChunkIndex chunks = hole->WholeChunks();
+      whole.all += chunks;
+      if (hole->fence <= passed) whole.passed += chunks;
+    }
+  }
+  return whole;
+}
+
 void HoleIndex::Replace(Place place, Block* hole) {
   Group* group = groups_[place.group];
   const int32_t length = LengthOf(hole->size);

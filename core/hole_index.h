@@ -66,6 +66,14 @@ class HoleIndex {
     uint32_t fit_ = 0;  // slots of the group that are still to come
   };
 
+  // Chunks that lie wholly inside a hole: all of them, and those whose fence has passed.
+  struct Whole {
+    ChunkIndex all = 0;
+    ChunkIndex passed = 0;
+    bool waits() const { return passed != all; }
+  };
+  Whole WholeChunks(FenceId passed) const;
+
   // The place of the hole that starts at `offset`; there is one.
   Place Locate(Bytes offset) const;
   Place After(Place place) const;

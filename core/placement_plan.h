@@ -110,6 +110,9 @@ class PlacementPlan {
     if (chunks != 0) quiet_since_ = requests_;
   }
 
+  // Chunks were moved lately.
+  bool moves() const { return on() && moved_ != 0 && requests_ - quiet_since_ <= kLog; }
+
   // The owner is asked how many bytes the plan may take, see Pack().
   bool asks() const { return state_ == State::kAsking; }
   void Pack(Bytes room);

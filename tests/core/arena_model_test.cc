@@ -51,7 +51,8 @@ INSTANTIATE_TEST_SUITE_P(Seeds, ArenaSteps,
 
 // The same steps again and again, each time with another call failing.
 void FailEachCall(ChunkIndex host) {
-  const auto run = [host](uint64_t fail, uint64_t* calls) {
+  uint64_t chosen = 0;
+  const auto run = [host, &chosen](uint64_t fail, uint64_t* calls) {
     std::mt19937 random(11);
     ArenaModel model(128, 24, host);
     model.faults = false;
@@ -61,12 +62,16 @@ void FailEachCall(ChunkIndex host) {
       if (step % 10 == 0) model.Walk();
     }
     *calls = model.calls();
+    chosen += model.counters().chosen;
     model.Finish();
     return model.broken();
   };
   uint64_t calls = 0;
   ASSERT_EQ(run(~uint64_t{0}, &calls), "");
   ASSERT_GT(calls, 200u) << "the steps reach the owner's side";
+  if (host == 0) {
+    EXPECT_GT(chosen, 0u) << "some requests get the place that does the least harm";
+  }
   for (uint64_t fail = 0, unused; fail < calls; ++fail) {
     ASSERT_EQ(run(fail, &unused), "") << "call " << fail << " failed";
   }

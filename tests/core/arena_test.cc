@@ -41,6 +41,58 @@ TEST(Arena, MovesFreeChunksUnderALargerRangeInsteadOfTakingMore) {
   EXPECT_TRUE(f.Valid());
 }
 
+// A gap of 16 MiB whose chunks were moved to 19 MiB that are free again, and two live blocks whose
+// chunks are used in part. Chunks: 12, two of them in use.
+void LeaveAGap(Fixture* f) {
+  Block* a = f->arena.Allocate(5 * kMiB);
+  ASSERT_NE(f->arena.Allocate(kMiB), nullptr);
+  Block* b = f->arena.Allocate(16 * kMiB);
+  ASSERT_EQ(b->offset, 6 * kMiB);
+  ASSERT_NE(f->arena.Allocate(kMiB), nullptr);
+  f->arena.Free(a);
+  f->arena.Free(b);
+  Block* c = f->arena.Allocate(19 * kMiB);
+  ASSERT_NE(c, nullptr);
+  ASSERT_EQ(f->arena.counters().stitched, 9u);
+  f->arena.Free(c);
+  f->arena.Release(0);  // it is not kept apart for a request of its size
+}
+
+TEST(Arena, MovesChunksBackUnderAGapThatFitsWhereTooMuchIsLostInParts) {
+  Fixture f(64, {0});
+  LeaveAGap(&f);
+  const Block* again = f.arena.Allocate(16 * kMiB);
+  ASSERT_NE(again, nullptr);
+  EXPECT_EQ(again->offset, 6 * kMiB);
+  EXPECT_EQ(f.arena.counters().chosen, 1u);
+  EXPECT_EQ(f.backend.peak_held(), 12u);
+  EXPECT_TRUE(f.Valid());
+}
+
+TEST(Arena, LooksForABetterPlaceOnlyWhereMoreIsLostThanTheSlackAllows) {
+  for (const uint32_t slack_permille : {0u, 500u}) {
+    Fixture f(16, {slack_permille});
+    Block* a = f.arena.Allocate(16 * kMiB);
+    ASSERT_NE(f.arena.Allocate(kMiB), nullptr);
+    f.arena.Free(a);
+    ASSERT_NE(f.arena.Allocate(30 * kMiB), nullptr);
+    ASSERT_GT(f.arena.counters().stitched, 0u);
+    ASSERT_NE(f.arena.Allocate(kMiB), nullptr);
+    EXPECT_EQ(f.arena.counters().chosen, slack_permille == 0 ? 1u : 0u);
+    EXPECT_TRUE(f.Valid());
+  }
+}
+
+TEST(Arena, ABetterPlaceThatCannotBeMappedLeavesTheRequestWhereItWouldHaveBeen) {
+  Fixture f(64, {0});
+  LeaveAGap(&f);
+  f.backend.FailCall(f.backend.calls() + 1);  // after the unmap
+  EXPECT_NE(f.arena.Allocate(16 * kMiB), nullptr);
+  EXPECT_EQ(f.arena.counters().chosen, 0u);
+  EXPECT_EQ(f.backend.peak_held(), 12u);
+  EXPECT_TRUE(f.Valid());
+}
+
 TEST(Arena, ServesARequestThatFillsTheCapacityOnceItsFencesHavePassed) {
   Fixture f(8);
   Block* a = f.arena.Allocate(6 * kMiB);

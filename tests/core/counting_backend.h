@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "core/arena.h"
+#include "tests/core/late_fences.h"
 
 namespace tidemark::core {
 
@@ -82,6 +83,8 @@ class CountingBackend {
   // Of the last successful `order`.
   StreamId ordered_stream() const { return ordered_stream_; }
   FenceId ordered_fence() const { return ordered_fence_; }
+  // Where frees are in flight: `order` and `settle` are told to it.
+  LateFences* late = nullptr;
   // Runs once, in the next `acquire`: others may call the arena there.
   std::function<void()> during_acquire;
   // Is told of every range before it is unmapped.
@@ -156,12 +159,13 @@ class CountingBackend {
   }
   bool Order(StreamId stream, FenceId fence) {
     if (Fails()) return false;
+    if (late != nullptr) late->Order(fence);
     ordered_stream_ = stream;
     ordered_fence_ = fence;
     return true;
   }
   FenceId Settle(FenceId fence) {
-    if (!Fails()) settled_ = fence;
+    if (!Fails()) settled_ = late != nullptr ? late->Settle() : fence;
     return settled_;
   }
 

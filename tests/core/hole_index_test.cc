@@ -87,6 +87,29 @@ TEST_F(HoleIndexTest, FindsEveryHoleThatIsLongEnoughInAddressOrder) {
   }
 }
 
+TEST_F(HoleIndexTest, CountsTheChunksThatLieWhollyInHolesAndThoseWhoseFenceHasPassed) {
+  Bytes end = 0;
+  ChunkIndex all = 0;
+  ChunkIndex passed = 0;
+  for (size_t i = 0; i < 1000; ++i) {
+    Block& block = blocks_[i];
+    block.offset = end + kBlockBytes * (1 + random_() % 4096);
+    block.size = kBlockBytes * (1 + random_() % 16384);
+    block.fence = random_() % 10;
+    end = block.end();
+    index_.Add(&block);
+    const Bytes first = RoundUp(block.offset, kChunkBytes) / kChunkBytes;
+    if (end / kChunkBytes > first) {
+      all += static_cast<ChunkIndex>(end / kChunkBytes - first);
+      if (block.fence <= 4) passed += static_cast<ChunkIndex>(end / kChunkBytes - first);
+    }
+    ASSERT_EQ(index_.WholeChunks(4).all, all);
+    ASSERT_EQ(index_.WholeChunks(4).passed, passed);
+  }
+  EXPECT_GT(all, passed);
+  EXPECT_GT(passed, 500u);
+}
+
 TEST_F(HoleIndexTest, KnowsWhatFollows) {
   for (int i = 0; i < 500; ++i) Toggle();
   for (auto it = holes_.begin(); std::next(it) != holes_.end(); ++it) {

@@ -2,9 +2,11 @@
 
 #include "tests/bench/allocator/ours.h"
 
+#include <algorithm>
 #include <unordered_map>
 
 #include "core/arena.h"
+#include "tests/core/late_fences.h"
 
 namespace tidemark::bench {
 namespace {
@@ -16,7 +18,8 @@ constexpr ChunkIndex kSlots = 1u << 18;  // 512 GiB of addresses
 
 class Ours : public Policy {
  public:
-  Ours(Device* device, const OursOptions& options) : device_(device) {
+  Ours(Device* device, const OursOptions& options)
+      : device_(device), late_(options.requests_late != 0), fences_(options.requests_late) {
     core::ArenaOptions arena;
     if (!options.use_default_slack) arena.slack_permille = options.slack_permille;
     ok_ = arena_.Init(kSlots, Seam(), arena);
@@ -24,16 +27,17 @@ class Ours : public Policy {
   }
 
   bool Allocate(BlockId id, Bytes bytes, uint32_t stream) override {
-    core::Block* block = ok_ ? arena_.Allocate(bytes, stream + 1) : nullptr;
+    if (late_) arena_.Passed(fences_.Poll());
+    core::Block* block = ok_ ? arena_.Allocate(bytes, StreamOf(stream)) : nullptr;
     if (block == nullptr) return false;
     live_[id] = {block, stream};
     return true;
   }
 
-  // A complete free: no fence is left to wait for.
+  // Complete, so that no fence is left to wait for, unless frees are late.
   void Free(BlockId id) override {
     const auto found = live_.find(id);
-    arena_.Free(found->second.block, found->second.stream + 1, 0);
+    arena_.Free(found->second.block, StreamOf(found->second.stream), late_ ? fences_.open() : 0);
     live_.erase(found);
   }
 
@@ -81,10 +85,30 @@ class Ours : public Policy {
       return true;
     };
     seam.available = [](void* owner) { return static_cast<Ours*>(owner)->Available(); };
-    seam.order = [](void*, core::StreamId, core::FenceId) { return true; };
-    seam.settle = [](void*, core::FenceId fence) { return fence; };
+    seam.order = [](void* owner, core::StreamId, core::FenceId fence) {
+      static_cast<Ours*>(owner)->fences_.Order(fence);
+      return true;
+    };
+    seam.settle = [](void* owner, core::FenceId) {
+      return static_cast<Ours*>(owner)->fences_.Settle();
+    };
+    if (late_) {
+      seam.available = [](void* owner) { return static_cast<Ours*>(owner)->reserve_; };
+      seam.acquire = [](void* owner, ChunkIndex count) {
+        static_cast<Ours*>(owner)->Acquire(count);
+      };
+    }
     return seam;
   }
+
+  void Acquire(ChunkIndex count) {
+    if (count <= reserve_) return;
+    const Bytes most = std::min<Bytes>(device_->left() / kChunkBytes, count - reserve_);
+    if (!device_->Take(most * kChunkBytes)) return;
+    reserve_ += static_cast<ChunkIndex>(most);
+  }
+
+  core::StreamId StreamOf(uint32_t stream) const { return late_ ? core::kAnyStream : stream + 1; }
 
   ChunkIndex Available() {
     Bytes bytes = device_->left();
@@ -114,6 +138,8 @@ class Ours : public Policy {
   }
 
   Device* device_;
+  bool late_;
+  core::LateFences fences_;
   core::Arena arena_;
   bool ok_ = false;
   ChunkIndex reserve_ = 0;  // taken from the device and mapped nowhere

@@ -150,10 +150,25 @@ Row ScoreFullDevice(const replay::Trace& trace) {
   return row;
 }
 
-void AddFloors(const replay::Trace& trace, const std::string& only, std::vector<Row>* rows) {
+// The same trace while the device is so many requests behind the host.
+Row ScoreInFlight(const replay::Trace& steady) {
+  const PolicyKind kind = {kInFlight, [](Device* device) {
+                             return MakeOurs(device, OursOptions{0, true, kRequestsLate});
+                           }};
+  const Replayed replayed = Replay(steady, kind, kNoLimit, 0);
+  Row row = Floor(kInFlight, steady, replayed.peak_held);
+  row.maps = true;
+  row.mapped_unlimited = replayed.mapped_per_step;
+  row.burst = replayed.largest_burst;
+  return row;
+}
+
+void AddFloors(const replay::Trace& trace, const replay::Trace& steady, const std::string& only,
+               std::vector<Row>* rows) {
   const auto wanted = [&](const char* name) {
     return std::string(name).find(only) != std::string::npos;
   };
+  if (wanted(kInFlight)) rows->push_back(ScoreInFlight(steady));
   if (wanted(kFewest)) rows->push_back(ScoreFewest(trace));
   if (wanted(kPacking) && trace.blocks.size() <= kMostPackedBlocks) {
     rows->push_back(ScorePacking(trace));
@@ -197,8 +212,8 @@ PolicyKind OursWithSlack(uint32_t permille) {
 }
 
 bool HasAllocator(const std::string& only) {
-  std::vector<std::string> names = {Plain().name, Ours().name, kPacking,
-                                    kFewest,      kPeaksApart, kPeaksOfStep};
+  std::vector<std::string> names = {Plain().name, Ours().name,  kPacking, kFewest,
+                                    kPeaksApart,  kPeaksOfStep, kInFlight};
   for (const PolicyKind& kind : Yardsticks()) names.push_back(kind.name);
   return std::any_of(names.begin(), names.end(),
                      [&](const std::string& name) { return name.find(only) != std::string::npos; });
@@ -217,7 +232,7 @@ std::vector<Row> Score(const replay::Trace& trace, const std::string& only) {
     rows.push_back(Scorer(trace, steady, plain, PlainWithSlack).Score());
   }
   if (wanted(ours.name)) rows.push_back(Scorer(trace, steady, ours, OursWithSlack).Score());
-  AddFloors(trace, only, &rows);
+  AddFloors(trace, steady, only, &rows);
   return rows;
 }
 
