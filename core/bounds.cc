@@ -69,7 +69,7 @@ bool LeastStall(const IdleGaps& gaps, const Machine& machine, const TimeBoundOpt
     for (const Nanoseconds duration : gaps.duration) time += static_cast<double>(duration);
     const double expected = std::max(*stall * kAbove, time / kShareOfTime);
     double fluid = 0;
-    if (!FindFluidBound(gaps, machine, expected, &fluid)) return false;
+    if (!FindFluidBound(gaps, machine, expected, options.effort, &fluid)) return false;
     best = std::max(best, fluid);
   }
   *stall = std::max(*stall, best * (1 - kRounding));

@@ -40,6 +40,9 @@ struct TimeBoundOptions {
   // Looks for a tighter bound with prices, which takes several times longer. They are found by a
   // fixed number of steps, so what they add need not fall when a budget or a rate rises a little.
   bool prices = false;
+  // How many times as long prices of the step as it is are sought, and in how many times longer
+  // steps. 1: up to a second.
+  uint32_t effort = 1;
 };
 
 TrafficBound FindTrafficBound(const Step& step, const Machine& machine);

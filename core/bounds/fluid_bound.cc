@@ -125,7 +125,8 @@ class Valuation {
 
 }  // namespace
 
-bool FindFluidBound(const IdleGaps& gaps, const Machine& machine, double expected, double* stall) {
+bool FindFluidBound(const IdleGaps& gaps, const Machine& machine, double expected, uint32_t effort,
+                    double* stall) {
   *stall = 0;
   FluidStep fluid;
   const size_t n = gaps.demand.size();
@@ -138,9 +139,10 @@ bool FindFluidBound(const IdleGaps& gaps, const Machine& machine, double expecte
     if (!AddChain(gaps, chain, &fluid)) return false;
   }
   if (!fluid.Classify()) return false;
-  if (fluid.size == 0 || fluid.size > kMostWork / kFewestSteps) return true;
+  const size_t most_work = kMostWork * effort;
+  if (fluid.size == 0 || fluid.size > most_work / kFewestSteps) return true;
   FluidPrices prices(fluid, machine);
-  const auto steps = static_cast<uint32_t>(std::min(kMostWork / fluid.size, kMostSteps));
+  const auto steps = static_cast<uint32_t>(std::min(most_work / fluid.size, kMostSteps * effort));
   if (!prices.Run(steps, expected)) return false;
   Valuation valuation(gaps, machine);
   if (!valuation.Init(prices)) return false;

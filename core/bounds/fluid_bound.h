@@ -12,9 +12,9 @@
 namespace tidemark::core {
 
 // *stall: ns on top of the durations, at least; 0 where the step is too long. `expected` in ns is
-// what it is sought around. False: no host memory.
+// what it is sought around; `effort` as in core/bounds.h. False: no host memory.
 [[nodiscard]] bool FindFluidBound(const IdleGaps& gaps, const Machine& machine, double expected,
-                                  double* stall);
+                                  uint32_t effort, double* stall);
 
 }  // namespace tidemark::core
 

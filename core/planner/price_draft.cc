@@ -127,16 +127,18 @@ size_t SizeOf(const Timeline& timeline) {
 
 }  // namespace
 
+uint32_t MostStretches(const Timeline& timeline) {
+  const uint32_t ops = timeline.ops();
+  const size_t size = SizeOf(timeline);
+  if (size <= kMostSize) return ops;
+  const double part = static_cast<double>(kMostSize) / static_cast<double>(size);
+  const auto stretches = static_cast<uint32_t>(part * ops);
+  return stretches < ops / kLongStretch ? 0 : stretches;
+}
+
 DraftResult DraftByPrices(const Timeline& timeline, const Machine& machine, double stall,
                           uint32_t stretches, uint64_t* work, Draft* draft) {
   draft->aways.Clear();
-  const uint32_t ops = timeline.ops();
-  const size_t size = SizeOf(timeline);
-  if (stretches >= ops && size > kMostSize) {
-    const double part = static_cast<double>(kMostSize) / static_cast<double>(size);
-    stretches = static_cast<uint32_t>(part * ops);
-    if (stretches < ops / kLongStretch) return DraftResult::kCannot;
-  }
   FluidStep step;
   const Bytes spare = machine.device_budget / kSparePart;
   if (!step.Build(timeline, machine, stretches, spare)) return DraftResult::kNoMemory;

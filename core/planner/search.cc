@@ -74,7 +74,7 @@ bool Search::Init(const Step& step, const Machine& machine) {
   machine_ = machine;
   horizon_budget_ = kNoLimit;
   spent_ = 0;
-  price_work_ = kPriceWork;
+  spent_on_prices_ = 0;
   Restart();
   return timeline_.Build(step, machine);
 }

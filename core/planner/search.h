@@ -53,7 +53,7 @@ class Search {
   // what its time goes with.
   static constexpr uint64_t kMostWork = 4'000'000;
   uint64_t spent() const { return spent_; }
-  uint64_t spent_on_prices() const { return kPriceWork - price_work_; }
+  uint64_t spent_on_prices() const { return spent_on_prices_; }
   // Whether so much is spent.
   bool IsSpent(uint64_t work = kMostWork) const { return spent_ >= work; }
 
@@ -77,7 +77,7 @@ class Search {
   bool IsShort() const;
   uint64_t MostSweepWork() const;
 
-  Found TryPrices(uint32_t stretches);
+  Found TryPrices(uint32_t stretches, uint64_t most_work);
   Found TryDraft(const CoverChoice& choice = {});
   Found ValueDraft(const CoverChoice& choice, double most);
   double SafepointsAtMost() const;
@@ -115,9 +115,9 @@ class Search {
   Array<OpenWindow> windows_;
   Array<int32_t> shifts_, best_shifts_;
   SweepOptions best_options_;
-  size_t best_pieces_ = 0;   // of the sweep with them
-  uint64_t spent_ = 0;       // of kMostWork
-  uint64_t price_work_ = 0;  // left for drafts by prices
+  size_t best_pieces_ = 0;  // of the sweep with them
+  uint64_t spent_ = 0;      // of kMostWork
+  uint64_t spent_on_prices_ = 0;
   uint64_t first_work_ = 0;  // of the first sweep and its draft, 0: none yet; and the pieces it had
   size_t first_pieces_ = 0;
   Nanoseconds least_time_ = 0;  // no plan within the budgets is faster

@@ -15,6 +15,8 @@
 namespace tidemark::steps {
 namespace {
 
+constexpr uint32_t kMuchEffort = 16;
+
 struct OracleCase {
   const char* name;
   RandomStepShape shape;
@@ -48,6 +50,9 @@ TEST_P(AgainstExactSearch, NoPlanIsFasterThanTheTimeBound) {
         random.step, random.machine, {core::Granularity::kBoundary, /*prices=*/true});
     ASSERT_EQ(bound.outcome, core::BoundOutcome::kBound) << "seed " << seed;
     ASSERT_LE(static_cast<double>(bound.time), exact.value + 1e-3) << "seed " << seed;
+    const core::TimeBound sought = core::FindTimeBound(
+        random.step, random.machine, {core::Granularity::kBoundary, /*prices=*/true, kMuchEffort});
+    ASSERT_LE(static_cast<double>(sought.time), exact.value + 1e-3) << "seed " << seed;
     const core::TimeBound any = core::FindTimeBound(random.step, random.machine,
                                                     {core::Granularity::kAnyTime, /*prices=*/true});
     ASSERT_LE(static_cast<double>(any.time), exact.value + 1e-3) << "seed " << seed;
@@ -142,6 +147,20 @@ TEST(PriceBound, SeesTheManyMomentsOfAPipelineStage) {
       core::FindTimeBound(net.step, machine, {core::Granularity::kBoundary, /*prices=*/true});
   ASSERT_EQ(priced.outcome, core::BoundOutcome::kBound) << priced.reason;
   EXPECT_GT(static_cast<double>(priced.time), static_cast<double>(quick.time) * 1.05);
+}
+
+// Some hundred operations, with gaps that are long together: prices for each of them take time.
+TEST(PriceBound, IsTighterWithMoreEffort) {
+  const NamedStep net = OptimizerBucketsStep();
+  core::Machine machine;
+  machine.device_budget = LivePeak(net.step) / 10 * 3;
+  SetRates(6e9, 6e9, &machine);
+  core::TimeBoundOptions options = {core::Granularity::kBoundary, /*prices=*/true};
+  const core::TimeBound quick = core::FindTimeBound(net.step, machine, options);
+  options.effort = kMuchEffort;
+  const core::TimeBound sought = core::FindTimeBound(net.step, machine, options);
+  ASSERT_EQ(sought.outcome, core::BoundOutcome::kBound) << sought.reason;
+  EXPECT_GT(static_cast<double>(sought.time), static_cast<double>(quick.time) * 1.01);
 }
 
 class BoundsOfLargerSteps : public ::testing::TestWithParam<int> {};

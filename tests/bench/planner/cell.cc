@@ -82,11 +82,18 @@ bool PlanOf(Policy policy, const core::Step& step, const core::Machine& machine,
 
 bool IsCloseToBound(double bound_ns, double step_ns) { return bound_ns >= 0.995 * step_ns; }
 
-double Tightened(const core::Step& step, const core::Machine& machine, double bound_ns) {
-  const core::TimeBound bound =
-      core::FindTimeBound(step, machine, {core::Granularity::kBoundary, /*prices=*/true});
-  if (bound.outcome != core::BoundOutcome::kBound) return bound_ns;
-  return static_cast<double>(bound.time);
+double Tightened(const core::Step& step, const core::Machine& machine, double bound_ns,
+                 double step_ns) {
+  constexpr uint32_t kMuchEffort = 64;
+  constexpr double kFar = 0.9;  // of the step's time
+  for (const uint32_t effort : {1U, kMuchEffort}) {
+    const core::TimeBound bound =
+        core::FindTimeBound(step, machine, {core::Granularity::kBoundary, /*prices=*/true, effort});
+    if (bound.outcome != core::BoundOutcome::kBound) return bound_ns;
+    bound_ns = std::max(bound_ns, static_cast<double>(bound.time));
+    if (bound_ns >= kFar * step_ns) break;
+  }
+  return bound_ns;
 }
 
 namespace {
@@ -100,7 +107,7 @@ void Tighten(const core::Step& step, Cell* cell) {
     }
   }
   if (IsCloseToBound(cell->bound_ns, fastest)) return;
-  cell->bound_ns = Tightened(step, cell->machine, cell->bound_ns);
+  cell->bound_ns = Tightened(step, cell->machine, cell->bound_ns, fastest);
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ double BoundFor(const core::Step& step, const core::Machine& machine,
       core::FindTimeBound(step, machine, {core::Granularity::kBoundary, /*prices=*/false});
   const auto bound_ns = static_cast<double>(quick.time);
   if (IsCloseToBound(bound_ns, run.step_ns)) return bound_ns;
-  return Tightened(step, machine, bound_ns);
+  return Tightened(step, machine, bound_ns, run.step_ns);
 }
 
 HostRow RunCell(const Net& net, const core::Machine& machine) {
