@@ -54,7 +54,7 @@ core::Machine MachineWith(core::Bytes device_budget, double gb_per_s);
 // Whether a step's time is so close to a bound that no tighter bound is worth looking for.
 bool IsCloseToBound(double bound_ns, double step_ns);
 // The bound with what prices add (core/bounds.h), if they do; takes up to a second, and some
-// where a step of `step_ns` is still far above it.
+// seconds where a step of `step_ns` is still far above it.
 double Tightened(const core::Step& step, const core::Machine& machine, double bound_ns,
                  double step_ns);
 Cell ScoreCell(const Net& net, const core::Machine& machine, const std::vector<Policy>& policies);
