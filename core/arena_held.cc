@@ -124,8 +124,7 @@ void Arena::PutBack() {
 // nobody is to be told.
 Block* Arena::AllocateHeld(Bytes bytes, StreamId stream) {
   const uint32_t index = plan_.next_phase();
-  const Bytes units = bytes / kBlockBytes + (bytes % kBlockBytes != 0 ? 1 : 0);
-  if (!places_.Fits(index, units, stream, passed_) || !plan_.within() ||
+  if (!places_.Fits(index, PlacementPlan::UnitsOf(bytes), stream, passed_) || !plan_.within() ||
       !allocator_.CanBeginHeld()) {
     return AllocateBesideHeld(bytes, stream);
   }

@@ -41,6 +41,12 @@ class PlacementPlan {
  public:
   static constexpr Bytes kNowhere = ~Bytes{0};
 
+  // In blocks; Recurring::kNowhere for more than the arena can have.
+  static uint32_t UnitsOf(Bytes bytes) {
+    const Bytes units = bytes / kBlockBytes + (bytes % kBlockBytes != 0 ? 1 : 0);
+    return units < Recurring::kNowhere ? static_cast<uint32_t>(units) : Recurring::kNowhere;
+  }
+
   // Begins to watch, with memory for all that may follow (about 2 MiB). False: there is none, and
   // it stays off.
   bool Start();
@@ -161,10 +167,6 @@ class PlacementPlan {
   // Of a request of the plan's period, counted from its first.
   uint32_t PhaseOf(uint64_t request) const {
     return static_cast<uint32_t>((request - begun_at_ - 1) % plan_.size());
-  }
-  static uint32_t UnitsOf(Bytes bytes) {
-    const Bytes units = bytes / kBlockBytes + (bytes % kBlockBytes != 0 ? 1 : 0);
-    return units < Recurring::kNowhere ? static_cast<uint32_t>(units) : Recurring::kNowhere;
   }
   bool IsDue(Bytes bytes, StreamId stream) const {
     return plan_[phase_].units == UnitsOf(bytes) && plan_[phase_].stream == stream;

@@ -101,6 +101,15 @@ core::Nanoseconds TimeOf(const RandomStep& random) {
   return bound.time;
 }
 
+constexpr core::Granularity kBoundary = core::Granularity::kBoundary;
+
+double TimeWith(const core::TimeBoundOptions& options, const core::Step& step,
+                const core::Machine& machine) {
+  const core::TimeBound bound = core::FindTimeBound(step, machine, options);
+  EXPECT_EQ(bound.outcome, core::BoundOutcome::kBound) << bound.reason;
+  return static_cast<double>(bound.time);
+}
+
 // Optimizer state returns and activations leave at once, in a window that either fits into alone.
 TEST(PriceBound, FindsMoreThanWindowsWhereTheDirectionsCompete) {
   TransformerShape shape;
@@ -115,11 +124,8 @@ TEST(PriceBound, FindsMoreThanWindowsWhereTheDirectionsCompete) {
   machine.device_budget = LivePeak(net.step) / 5 * 3;
   SetRates(6e9, 6e9, &machine);
   machine.in_rate_duplex = 3e9;
-  const core::TimeBound quick = core::FindTimeBound(net.step, machine);
-  const core::TimeBound priced =
-      core::FindTimeBound(net.step, machine, {core::Granularity::kBoundary, /*prices=*/true});
-  ASSERT_EQ(priced.outcome, core::BoundOutcome::kBound) << priced.reason;
-  EXPECT_GT(static_cast<double>(priced.time), static_cast<double>(quick.time) * 1.01);
+  EXPECT_GT(TimeWith({kBoundary, /*prices=*/true}, net.step, machine),
+            TimeWith({kBoundary}, net.step, machine) * 1.01);
 }
 
 // Two passes over state at the end of the step, in few and short operations.
@@ -128,11 +134,8 @@ TEST(PriceBound, SeesEachOperationOfAShortStep) {
   core::Machine machine;
   machine.device_budget = LivePeak(net.step) / 2;
   SetRates(6e9, 6e9, &machine);
-  const core::TimeBound quick = core::FindTimeBound(net.step, machine);
-  const core::TimeBound priced =
-      core::FindTimeBound(net.step, machine, {core::Granularity::kBoundary, /*prices=*/true});
-  ASSERT_EQ(priced.outcome, core::BoundOutcome::kBound) << priced.reason;
-  EXPECT_GT(static_cast<double>(priced.time), static_cast<double>(quick.time) * 1.02);
+  EXPECT_GT(TimeWith({kBoundary, /*prices=*/true}, net.step, machine),
+            TimeWith({kBoundary}, net.step, machine) * 1.02);
 }
 
 // Weights are read sixteen times, in hundreds of operations: a few moments blur that, and prices
@@ -142,11 +145,8 @@ TEST(PriceBound, SeesTheManyMomentsOfAPipelineStage) {
   core::Machine machine;
   machine.device_budget = LivePeak(net.step) / 5;
   SetRates(12e9, 12e9, &machine);
-  const core::TimeBound quick = core::FindTimeBound(net.step, machine);
-  const core::TimeBound priced =
-      core::FindTimeBound(net.step, machine, {core::Granularity::kBoundary, /*prices=*/true});
-  ASSERT_EQ(priced.outcome, core::BoundOutcome::kBound) << priced.reason;
-  EXPECT_GT(static_cast<double>(priced.time), static_cast<double>(quick.time) * 1.05);
+  EXPECT_GT(TimeWith({kBoundary, /*prices=*/true}, net.step, machine),
+            TimeWith({kBoundary}, net.step, machine) * 1.05);
 }
 
 // Some hundred operations, with gaps that are long together: prices for each of them take time.
@@ -155,12 +155,8 @@ TEST(PriceBound, IsTighterWithMoreEffort) {
   core::Machine machine;
   machine.device_budget = LivePeak(net.step) / 10 * 3;
   SetRates(6e9, 6e9, &machine);
-  core::TimeBoundOptions options = {core::Granularity::kBoundary, /*prices=*/true};
-  const core::TimeBound quick = core::FindTimeBound(net.step, machine, options);
-  options.effort = kMuchEffort;
-  const core::TimeBound sought = core::FindTimeBound(net.step, machine, options);
-  ASSERT_EQ(sought.outcome, core::BoundOutcome::kBound) << sought.reason;
-  EXPECT_GT(static_cast<double>(sought.time), static_cast<double>(quick.time) * 1.01);
+  EXPECT_GT(TimeWith({kBoundary, /*prices=*/true, kMuchEffort}, net.step, machine),
+            TimeWith({kBoundary, /*prices=*/true}, net.step, machine) * 1.01);
 }
 
 class BoundsOfLargerSteps : public ::testing::TestWithParam<int> {};
