@@ -120,7 +120,7 @@ bool PriceAscent::StepFromCentre(double rise) {
   return Go(rise);
 }
 
-double PriceAscent::MixSlopes(double most) {
+void PriceAscent::MixSlopes(double most) {
   constexpr double kLeastPart = 0.1;
   const auto difference = [&](size_t i) { return slope_[i] - mean_[i]; };
   const double across = -SumOf(slope_.size(), [&](size_t i) { return mean_[i] * difference(i); });
@@ -129,7 +129,6 @@ double PriceAscent::MixSlopes(double most) {
   const double best = apart > 0 ? across / apart : most;
   const double weight = std::min(std::max(best, most * kLeastPart), most);
   for (size_t i = 0; i < slope_.size(); ++i) mean_[i] += weight * (slope_[i] - mean_[i]);
-  return weight;
 }
 
 bool PriceAscent::PointsOn() const {

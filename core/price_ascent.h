@@ -1,10 +1,9 @@
 // Finds good prices for absent bytes, per moment, and for the time of the links, per slot of time:
 // the linear program that they are the dual of is the user's, who says after each step what its
 // value depends on. Two methods: a subgradient method with deflection (Camerini, Fratta, Maffioli
-// 1975), which raises the value fast; and the volume algorithm (Barahona and Anbil 2000), which is
-// after the primal solution, too: what the user does at the prices, weighed like their slopes,
-// comes close to it. Prices are numbers around 1; the user gives them units. Threads: none of its
-// own.
+// 1975), which raises the value fast; and the volume algorithm (Barahona and Anbil 2000), which
+// goes on rising where that comes to a halt. Prices are numbers around 1; the user gives them
+// units. Threads: none of its own.
 
 #ifndef TIDEMARK_CORE_PRICE_ASCENT_H_
 #define TIDEMARK_CORE_PRICE_ASCENT_H_
@@ -54,9 +53,8 @@ class PriceAscent {
   void StartMean();
   // To prices as far from the centre as a rise of the value by `rise` needs; false: none is near.
   [[nodiscard]] bool StepFromCentre(double rise);
-  // Puts the slopes into the mean. Returns their weight in it, at most `most`: with which the mean
-  // is the shortest.
-  double MixSlopes(double most);
+  // Puts the slopes into the mean, with the weight with which it is the shortest, `most` at most.
+  void MixSlopes(double most);
   // Whether the slopes still point where the step went.
   bool PointsOn() const;
 

@@ -89,11 +89,14 @@ bool FluidStep::Classify() {
   for (const uint32_t c : sorted) {
     FluidChain& chain = chains[c];
     if (classes.empty() || Compare(chains[classes[classes.size() - 1].chain], chain) != 0) {
-      if (!classes.Append({c, 0, 0})) return false;
-      gaps_of_classes += chain.gap_count;
+      FluidClass alike;
+      alike.chain = c;
       for (uint32_t g = chain.first_gap; g < chain.first_gap + chain.gap_count; ++g) {
-        size += gaps[g].next - gaps[g].first;
+        alike.size += gaps[g].next - gaps[g].first;
       }
+      if (!classes.Append(alike)) return false;
+      gaps_of_classes += chain.gap_count;
+      size += alike.size;
     }
     FluidClass& alike = classes[classes.size() - 1];
     chain.first_alike = alike.chain;

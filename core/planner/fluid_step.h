@@ -44,7 +44,8 @@ struct FluidChain {
 struct FluidClass {
   uint32_t chain = 0;  // the first of them
   uint32_t count = 0;
-  double bytes = 0;  // of all
+  double bytes = 0;   // of all
+  uint32_t size = 0;  // stretches in the gaps of one of them
 };
 
 struct FluidStep {

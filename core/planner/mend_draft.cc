@@ -60,7 +60,15 @@ class Mending {
         away_[(returns ? a.reserve++ : --a.release) % n_] += a.bytes;
       }
       a.ready = std::max(a.ready, a.reserve);
-      a.issue = std::min(a.issue, static_cast<int32_t>(a.release));
+      // To the front of the queues: behind the copies made meanwhile it would wait for all of them.
+      if (a.fetch < a.reserve) {
+        a.fetch = a.reserve;
+        a.fetch_order = 0;
+      }
+      if (a.issue >= static_cast<int32_t>(a.release)) {
+        a.issue = static_cast<int32_t>(a.release);
+        a.order = 0;
+      }
       Link(k, returns ? a.reserve : a.release, heads, next);
     }
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/planner/fluid_mix.h"
 #include "core/planner/fluid_prices.h"
 #include "core/planner/fluid_step.h"
 #include "core/planner/mend_draft.h"
@@ -9,26 +10,30 @@
 namespace tidemark::core::planner {
 namespace {
 
-// In units of kPriceWork, at each step: a stretch of a gap is 1.
+// In units of kPriceWork, at each step of the prices: a stretch of a gap is 1.
 constexpr size_t kWorkOfGap = 10;
 constexpr size_t kWorkOfStretch = 24;  // of the step: its prices
-constexpr size_t kMostSize = 14'000;   // stretches in gaps
-constexpr size_t kFewestSteps = 500;   // with fewer it comes to nothing
-constexpr size_t kMostSteps = 1000;
-constexpr uint32_t kLongStretch = 4;  // operations, in the mean: with more it comes to nothing, too
+constexpr uint64_t kPriceSteps = 60;   // near enough for the mix to start with
+// Work for the mix, in such steps: with less it comes to nothing, with more to little more.
+constexpr uint64_t kFewestForMix = 250;
+constexpr uint64_t kMostForMix = 450;
+constexpr size_t kMostSize = 8'500;   // stretches in gaps
+constexpr uint32_t kLongStretch = 7;  // operations, in the mean: longer ones blur too much
+// By so much do gaps together get shorter at the most, beside the length of stretches: some close,
+// and chains become alike.
+constexpr double kLeastLeft = 0.4;
 // Of the budget this part is spare: neither prices nor rounding are exact, and to mend is dearer.
 constexpr Bytes kSparePart = 256;
-constexpr Bytes kMostParts = 2048;  // of all that could leave, about
+constexpr Bytes kMostParts = 4096;  // of all that could leave, about
 
 // Where in some shares a byte stands, as q grows.
 class Quantile {
  public:
-  Quantile(const FluidPrices& prices, const FluidShares& shares)
-      : prices_(prices), shares_(shares) {}
+  Quantile(const FluidMix& mix, const FluidShares& shares) : mix_(mix), shares_(shares) {}
 
   uint32_t At(double q) {
     for (; k_ + 1 < shares_.count; ++k_) {
-      const double next = sum_ + prices_.share(shares_, k_);
+      const double next = sum_ + mix_.share(shares_, k_);
       if (next > q) break;
       sum_ = next;
     }
@@ -36,7 +41,7 @@ class Quantile {
   }
 
  private:
-  const FluidPrices& prices_;
+  const FluidMix& mix_;
   const FluidShares& shares_;
   uint32_t k_ = 0;
   double sum_ = 0;  // of the shares before it
@@ -46,9 +51,9 @@ class Quantile {
 // part is copied before it leaves and leaves before it returns, since the bytes do so.
 class Rounding {
  public:
-  Rounding(const Timeline& timeline, Bytes chunk, const FluidStep& step, const FluidPrices& prices,
+  Rounding(const Timeline& timeline, Bytes chunk, const FluidStep& step, const FluidMix& mix,
            Draft* draft)
-      : timeline_(timeline), chunk_(chunk), step_(step), prices_(prices), draft_(draft) {}
+      : timeline_(timeline), chunk_(chunk), step_(step), mix_(mix), draft_(draft) {}
 
   bool Run() {
     double all = 0;
@@ -65,11 +70,11 @@ class Rounding {
  private:
   bool Round(const FluidChain& chain, uint32_t g) {
     const uint32_t like = step_.chains[chain.first_alike].first_gap + g - chain.first_gap;
-    const FluidShares& releases = prices_.release(like);
-    Quantile release(prices_, releases), reserve(prices_, prices_.reserve(like)),
-        in(prices_, prices_.in(like)), out(prices_, prices_.out(chain.alike));
+    const FluidShares& releases = mix_.release(like);
+    Quantile release(mix_, releases), reserve(mix_, mix_.reserve(like)), in(mix_, mix_.in(like)),
+        out(mix_, mix_.out(chain.alike));
     double away = 0;
-    for (uint32_t k = 0; k < releases.count; ++k) away += prices_.share(releases, k);
+    for (uint32_t k = 0; k < releases.count; ++k) away += mix_.share(releases, k);
     const Bytes whole = timeline_.buffer(chain.buffer).bytes;
     const Bytes parts = (whole - 1) / part_ + 1;
     const auto alike = static_cast<double>(step_.classes[chain.alike].count);
@@ -98,7 +103,7 @@ class Rounding {
     const auto boundary = static_cast<int32_t>(step_.OpAt(out_slot / 3));
     a.issue = static_cast<int32_t>(a.release);
     if (!chain.is_clean) a.issue = std::min(a.issue, boundary - static_cast<int32_t>(gap.base));
-    a.order = out_slot;
+    a.order = out_slot % 3;
     a.fetch = step_.OpAt((in_slot - 1) / 3) - gap.base;
     a.fetch_order = (in_slot - 1) % 3;
     return a;
@@ -107,7 +112,7 @@ class Rounding {
   const Timeline& timeline_;
   const Bytes chunk_;
   const FluidStep& step_;
-  const FluidPrices& prices_;
+  const FluidMix& mix_;
   Draft* draft_;
   Bytes part_ = 0;
 };
@@ -125,34 +130,42 @@ size_t SizeOf(const Timeline& timeline) {
   return size;
 }
 
-}  // namespace
-
-uint32_t MostStretches(const Timeline& timeline) {
-  const uint32_t ops = timeline.ops();
-  const size_t size = SizeOf(timeline);
-  if (size <= kMostSize) return ops;
-  const double part = static_cast<double>(kMostSize) / static_cast<double>(size);
-  const auto stretches = static_cast<uint32_t>(part * ops);
-  return stretches < ops / kLongStretch ? 0 : stretches;
+// Of a step that is not too large.
+DraftResult DraftFluid(const Timeline& timeline, const Machine& machine, double stall,
+                       const FluidStep& step, uint64_t* work, Draft* draft) {
+  const uint64_t work_of_step =
+      step.size + kWorkOfGap * step.gaps_of_classes + kWorkOfStretch * step.starts.size();
+  if (*work < (kPriceSteps + kFewestForMix) * work_of_step) return DraftResult::kCannot;
+  *work -= kPriceSteps * work_of_step;
+  FluidPrices prices(step, machine);
+  if (!prices.Run(kPriceSteps, stall)) return DraftResult::kNoMemory;
+  FluidMix mix(step, machine);
+  const uint64_t for_mix = std::min(*work, kMostForMix * work_of_step);
+  if (!mix.Run(prices, for_mix, stall)) return DraftResult::kNoMemory;
+  *work -= std::min(*work, mix.work());
+  Rounding rounding(timeline, machine.chunk_bytes, step, mix, draft);
+  const bool done = rounding.Run() && MendDraft(timeline, machine, draft);
+  return done ? DraftResult::kDone : DraftResult::kNoMemory;
 }
+
+}  // namespace
 
 DraftResult DraftByPrices(const Timeline& timeline, const Machine& machine, double stall,
                           uint32_t stretches, uint64_t* work, Draft* draft) {
   draft->aways.Clear();
-  FluidStep step;
   const Bytes spare = machine.device_budget / kSparePart;
-  if (!step.Build(timeline, machine, stretches, spare)) return DraftResult::kNoMemory;
-  if (step.size > kMostSize || step.gaps.empty()) return DraftResult::kCannot;
-  const uint64_t work_of_step =
-      step.size + kWorkOfGap * step.gaps_of_classes + kWorkOfStretch * step.starts.size();
-  const auto steps = static_cast<uint32_t>(std::min<uint64_t>(*work / work_of_step, kMostSteps));
-  if (steps < kFewestSteps) return DraftResult::kCannot;
-  *work -= steps * work_of_step;
-  FluidPrices prices(step, machine);
-  if (!prices.Run(steps, stall)) return DraftResult::kNoMemory;
-  Rounding rounding(timeline, machine.chunk_bytes, step, prices, draft);
-  const bool done = rounding.Run() && MendDraft(timeline, machine, draft);
-  return done ? DraftResult::kDone : DraftResult::kNoMemory;
+  const auto size = static_cast<double>(SizeOf(timeline));
+  const uint32_t most = stretches == kFinest ? kLongStretch : 1;
+  for (uint32_t length = 1; length <= most; ++length) {
+    const uint32_t count = stretches == kFinest ? timeline.ops() / length : stretches;
+    if (count == 0) break;
+    if (kLeastLeft * size * count > static_cast<double>(kMostSize) * timeline.ops()) continue;
+    FluidStep step;
+    if (!step.Build(timeline, machine, count, spare)) return DraftResult::kNoMemory;
+    if (step.gaps.empty()) break;
+    if (step.size <= kMostSize) return DraftFluid(timeline, machine, stall, step, work, draft);
+  }
+  return DraftResult::kCannot;
 }
 
 }  // namespace tidemark::core::planner

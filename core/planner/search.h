@@ -77,7 +77,7 @@ class Search {
   bool IsShort() const;
   uint64_t MostSweepWork() const;
 
-  Found TryPrices(uint32_t stretches, uint64_t most_work);
+  Found TryPrices(uint32_t stretches);
   Found TryDraft(const CoverChoice& choice = {});
   Found ValueDraft(const CoverChoice& choice, double most);
   double SafepointsAtMost() const;

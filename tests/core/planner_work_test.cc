@@ -46,7 +46,7 @@ void ExpectBounded(const Step& step, Bytes device_percent, Bytes host_percent) {
   EXPECT_LE(search.spent(), kAllowed) << device_percent << " " << host_percent;
   // All drafts by prices together: in many stretches and in few.
   ASSERT_NE(search.TryPrices(), Found::kNoMemory);
-  EXPECT_LE(search.spent_on_prices(), 2 * kPriceWork) << device_percent << " " << host_percent;
+  EXPECT_LE(search.spent_on_prices(), kPriceWork) << device_percent << " " << host_percent;
   EXPECT_LE(search.spent(), kAllowed) << device_percent << " " << host_percent;
 }
 

@@ -1,0 +1,240 @@
+#include "core/planner/fluid_mix.h"
+
+#include <algorithm>
+
+namespace tidemark::core::planner {
+namespace {
+
+constexpr uint32_t kMostCourses = 64;  // with fewer it comes less close
+constexpr uint32_t kMoves = 3;         // of bytes, in one visit of a class
+constexpr double kNothing = 1e-9;      // of a class's bytes, or of the highest price
+constexpr uint64_t kWorkOfGap = 10;    // in units of kPriceWork; a stretch of a gap is 1
+
+}  // namespace
+
+FluidMix::FluidMix(const FluidStep& step, const Machine& machine)
+    : step_(step), finder_(step), load_(step, machine, &finder_) {}
+
+bool FluidMix::Allocate() {
+  const auto classes = static_cast<uint32_t>(step_.classes.size());
+  if (!of_classes_.Resize(classes)) return false;
+  size_t courses = 0, stays = 0;
+  for (uint32_t c = 0; c < classes; ++c) {
+    of_classes_[c] = {courses, stays, 0};
+    courses += kMostCourses;
+    stays += size_t{kMostCourses} * GapsOf(c);
+  }
+  return finder_.Allocate() && courses_.Resize(courses) && stays_.Resize(stays) &&
+         sums_.Resize(2 * step_.demand.size() + 2);
+}
+
+bool FluidMix::Run(const FluidPrices& prices, uint64_t most_work, double stall) {
+  if (!Allocate() || !load_.Start(prices, stall)) return false;
+  Start();
+  const auto classes = static_cast<uint32_t>(step_.classes.size());
+  for (uint32_t round = 0; work() < most_work; ++round) {
+    for (uint32_t c = 0; c < classes; ++c) Visit(round % 2 == 0 ? c : classes - 1 - c);
+    load_.Follow();
+  }
+  if (!AllocateShares()) return false;
+  FindShares();
+  return true;
+}
+
+// With all bytes of a class on the course that is best at the first prices.
+void FluidMix::Start() {
+  const auto classes = static_cast<uint32_t>(step_.classes.size());
+  for (uint32_t c = 0; c < classes; ++c) {
+    finder_.Find(c);
+    CourseOf(c, AddFound(c)).bytes = step_.classes[c].bytes;
+  }
+  for (uint32_t c = 0; c < classes; ++c) {
+    AddCopies(c, 0, step_.classes[c].bytes);
+    AddAways(c, 0, step_.classes[c].bytes);
+  }
+  load_.Follow();
+}
+
+void FluidMix::Visit(uint32_t c) {
+  finder_.Find(c);
+  work_ += step_.classes[c].size + kWorkOfGap * GapsOf(c);
+  AddFound(c);
+  for (uint32_t k = 0; k < kMoves; ++k) {
+    if (!MoveBytes(c)) break;
+  }
+}
+
+// The course that was found becomes one of the class's, if it is not; returns its place.
+uint32_t FluidMix::AddFound(uint32_t c) {
+  uint32_t& count = of_classes_[c].count;
+  uint32_t least = 0;
+  for (uint32_t k = 0; k < count; ++k) {
+    if (IsFound(c, k)) return k;
+    if (CourseOf(c, k).bytes < CourseOf(c, least).bytes) least = k;
+  }
+  if (count == kMostCourses) {
+    Shift(c, least, least == 0 ? 1 : 0, CourseOf(c, least).bytes);
+  } else if (count == 0 || CourseOf(c, least).bytes > 0) {
+    least = count++;
+  }
+  CourseOf(c, least) = {0, finder_.out_slot()};
+  const FluidChain& chain = ChainOf(c);
+  for (uint32_t g = 0; g < chain.gap_count; ++g) {
+    stays_[StaysAt(c, least) + g] = finder_.stay(chain.first_gap + g);
+  }
+  return least;
+}
+
+bool FluidMix::IsFound(uint32_t c, uint32_t course) const {
+  if (CourseOf(c, course).out_slot != finder_.out_slot()) return false;
+  const FluidChain& chain = ChainOf(c);
+  for (uint32_t g = 0; g < chain.gap_count; ++g) {
+    if (!(stays_[StaysAt(c, course) + g] == finder_.stay(chain.first_gap + g))) return false;
+  }
+  return true;
+}
+
+// From the dearest course to the cheapest. False: all are equal.
+bool FluidMix::MoveBytes(uint32_t c) {
+  SumPrices(c);
+  uint32_t cheapest = 0, dearest = kNone;
+  double least = 0, most = 0;
+  for (uint32_t k = 0; k < of_classes_[c].count; ++k) {
+    const double cost = Cost(c, k);
+    if (k == 0 || cost < least) {
+      least = cost;
+      cheapest = k;
+    }
+    if (CourseOf(c, k).bytes > 0 && (dearest == kNone || cost > most)) {
+      most = cost;
+      dearest = k;
+    }
+  }
+  work_ += of_classes_[c].count * (1 + GapsOf(c)) / 2;
+  if (dearest == cheapest || most - least <= kNothing * load_.highest_away()) return false;
+  const double best = (most - least) / Slope(c, dearest, cheapest);
+  const double all = CourseOf(c, dearest).bytes;
+  Shift(c, dearest, cheapest, all - best < kNothing * step_.classes[c].bytes ? all : best);
+  return true;
+}
+
+void FluidMix::SumPrices(uint32_t c) {
+  const FluidChain& chain = ChainOf(c);
+  const uint32_t end = step_.gaps[chain.first_gap + chain.gap_count - 1].next;
+  sums_from_ = step_.gaps[chain.first_gap].first;
+  double sum = 0;
+  for (uint32_t k = sums_from_; k < end; ++k) {
+    sums_[k - sums_from_] = sum;
+    sum += finder_.away(k);
+  }
+  sums_[end - sums_from_] = sum;
+  work_ += (end - sums_from_) / 2;
+}
+
+// In ns per byte, at the prices that SumPrices() saw.
+double FluidMix::Cost(uint32_t c, uint32_t course) const {
+  const uint32_t out_slot = CourseOf(c, course).out_slot;
+  double cost = out_slot == kNone ? 0 : finder_.out(out_slot);
+  const FluidStay* stay = &stays_[StaysAt(c, course)];
+  for (const FluidStay* end = stay + GapsOf(c); stay != end; ++stay) {
+    if (!stay->is_away()) continue;
+    cost += finder_.in(stay->in_slot);
+    cost -= sums_[stay->reserve - sums_from_] - sums_[stay->release - sums_from_];
+  }
+  return cost;
+}
+
+// How much the difference between the costs of two courses shrinks with a byte that moves, at most.
+double FluidMix::Slope(uint32_t c, uint32_t from, uint32_t to) const {
+  const uint32_t out_from = CourseOf(c, from).out_slot, out_to = CourseOf(c, to).out_slot;
+  uint32_t outs = 0, ins = 0, stretches = 0;
+  if (out_from != out_to) outs = (out_from != kNone ? 1 : 0) + (out_to != kNone ? 1 : 0);
+  for (uint32_t g = 0; g < GapsOf(c); ++g) {
+    const FluidStay &a = stays_[StaysAt(c, from) + g], &b = stays_[StaysAt(c, to) + g];
+    if (a.in_slot != b.in_slot) ins += (a.is_away() ? 1 : 0) + (b.is_away() ? 1 : 0);
+    stretches += a.length() + b.length() - 2 * a.Common(b);
+  }
+  return outs * load_.out_slope() + ins * load_.in_slope() + stretches * load_.away_slope();
+}
+
+void FluidMix::Shift(uint32_t c, uint32_t from, uint32_t to, double bytes) {
+  CourseOf(c, from).bytes -= bytes;
+  CourseOf(c, to).bytes += bytes;
+  AddCopies(c, from, -bytes);
+  AddCopies(c, to, bytes);
+  for (uint32_t g = 0; g < GapsOf(c); ++g) {
+    const FluidStay &a = stays_[StaysAt(c, from) + g], &b = stays_[StaysAt(c, to) + g];
+    if (a.Common(b) == 0) {
+      if (a.is_away()) load_.AddAway(a.release, a.reserve, -bytes);
+      if (b.is_away()) load_.AddAway(b.release, b.reserve, bytes);
+      continue;
+    }
+    // Only where they differ.
+    load_.AddAway(a.release, b.release, -bytes);
+    load_.AddAway(b.release, a.release, bytes);
+    load_.AddAway(b.reserve, a.reserve, -bytes);
+    load_.AddAway(a.reserve, b.reserve, bytes);
+  }
+}
+
+void FluidMix::AddCopies(uint32_t c, uint32_t course, double bytes) {
+  const uint32_t out_slot = CourseOf(c, course).out_slot;
+  if (out_slot != kNone) load_.AddOut(out_slot, bytes);
+  for (uint32_t g = 0; g < GapsOf(c); ++g) {
+    const FluidStay& stay = stays_[StaysAt(c, course) + g];
+    if (stay.is_away()) load_.AddIn(stay.in_slot, bytes);
+  }
+}
+
+void FluidMix::AddAways(uint32_t c, uint32_t course, double bytes) {
+  for (uint32_t g = 0; g < GapsOf(c); ++g) {
+    const FluidStay& stay = stays_[StaysAt(c, course) + g];
+    if (stay.is_away()) load_.AddAway(stay.release, stay.reserve, bytes);
+  }
+}
+
+bool FluidMix::AllocateShares() {
+  uint32_t size = 0;
+  const auto take = [&](uint32_t first, uint32_t count) {
+    size += count;
+    return FluidShares{first, count, size - count};
+  };
+  if (!gap_shares_.Resize(step_.gaps.size()) || !out_shares_.Resize(step_.classes.size())) {
+    return false;
+  }
+  for (uint32_t c = 0; c < step_.classes.size(); ++c) {
+    const FluidChain& chain = ChainOf(c);
+    for (uint32_t g = chain.first_gap; g < chain.first_gap + chain.gap_count; ++g) {
+      const uint32_t first = step_.gaps[g].first, length = step_.gaps[g].next - first;
+      gap_shares_[g] = {take(first, length), take(first + 1, length),
+                        take(3 * first + 4, 3 * length)};
+    }
+    const uint32_t last = step_.gaps[chain.first_gap + chain.gap_count - 1].next;
+    out_shares_[c] = take(3 * chain.from, 3 * (last - chain.from));
+  }
+  return shares_.Resize(size, 0);
+}
+
+void FluidMix::FindShares() {
+  double share = 0;
+  const auto add = [&](const FluidShares& of, uint32_t when) {
+    shares_[of.at + when - of.first] += share;
+  };
+  for (uint32_t c = 0; c < step_.classes.size(); ++c) {
+    for (uint32_t k = 0; k < of_classes_[c].count; ++k) {
+      const Course& course = CourseOf(c, k);
+      share = course.bytes / step_.classes[c].bytes;
+      if (course.out_slot != kNone) add(out_shares_[c], course.out_slot);
+      for (uint32_t g = 0; g < GapsOf(c); ++g) {
+        const FluidStay& stay = stays_[StaysAt(c, k) + g];
+        const GapShares& of = gap_shares_[ChainOf(c).first_gap + g];
+        if (!stay.is_away()) continue;
+        add(of.release, stay.release);
+        add(of.reserve, stay.reserve);
+        add(of.in, stay.in_slot);
+      }
+    }
+  }
+}
+
+}  // namespace tidemark::core::planner
