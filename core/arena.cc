@@ -59,6 +59,7 @@ bool Arena::Extend(Bytes bytes, Bytes at, bool settled) {
     if (at != kAnyOffset && !PlanExtension(bytes, at, &extension)) return false;
     PutBack();
   }
+  LeaveOldPlaces();
   if (!PlanExtension(bytes, at, &extension)) return false;
   const bool acquires = seam_.acquire != nullptr;
   const ChunkIndex wanted = acquires && !settled ? Wanted(extension, bytes) : 0;
@@ -67,12 +68,13 @@ bool Arena::Extend(Bytes bytes, Bytes at, bool settled) {
     if (held_) PutBack();  // others may have called meanwhile
     if (!PlanExtension(bytes, at, &extension)) return false;
   }
-  const ChunkIndex missing = extension.missing;
+  ChunkIndex missing = extension.missing;
   ChunkIndex fresh = Available();
   const ChunkIndex first = acquires ? fresh : Within(bytes);
   ChunkIndex moved = missing - std::min(missing, first);
   if (fresh < missing && missing - fresh > moved) moved = missing - fresh;
   if (moved != 0 && Stitch(moved, extension) != 0) fresh = Available();
+  if (fresh < missing) missing -= Alias(missing - fresh, extension);
   // What cannot be had without waiting is not worth trying before the wait.
   if (fresh < missing && !settled) return false;
   if (fresh < missing && seam_.evict != nullptr) {
@@ -95,15 +97,11 @@ ChunkIndex Arena::Wanted(const Extension& extension, Bytes bytes) const {
   const ChunkIndex lacking = extension.missing - spare;
   const ChunkIndex within = Within(bytes);
   const ChunkIndex most = lacking - std::min(lacking, within > spare ? within - spare : 0);
-  ChunkIndex free = 0;
-  ChunkIndex below = table_.high_water();
-  Range range;
-  const Search search = {ChunkState::kDevice, {extension.first, extension.count}, true};
-  while (free < most && NextFree(below, most - free, search, &range)) {
-    free += range.count;
-    below = range.first;
-  }
-  return lacking - free;
+  Search search = {ChunkState::kDevice, {extension.first, extension.count}, true, false};
+  const ChunkIndex beyond = lacking - CountFree(most, search);
+  if (!RatherAliases(spare + beyond, bytes)) return beyond;
+  search.waiting = true;
+  return lacking - CountFree(most, search);
 }
 
 // Chunks that may still be mapped within the slack when `bytes` more are live.
@@ -114,14 +112,18 @@ ChunkIndex Arena::Within(Bytes bytes) const {
 
 // What a plan keeps free comes last.
 ChunkIndex Arena::Stitch(ChunkIndex count, const Extension& keep) {
-  Search search = {ChunkState::kDevice, {keep.first, keep.count}, false};
+  Search search = {ChunkState::kDevice, {keep.first, keep.count}, false, false};
   ChunkIndex moved = UnmapFree(count, search);
   search.kept_free = true;
   if (moved < count && allocator_.kept_count() != 0) moved += UnmapFree(count - moved, search);
-  counters_.stitched += moved;
-  if (moved > counters_.largest_stitch) counters_.largest_stitch = moved;
-  if (moved != 0 && (plan_.on() || plan_.Start())) plan_.NoteMoved(moved);
+  NoteMoved(moved);
   return moved;
+}
+
+void Arena::NoteMoved(ChunkIndex chunks) {
+  counters_.stitched += chunks;
+  if (chunks > counters_.largest_stitch) counters_.largest_stitch = chunks;
+  if (chunks != 0 && (plan_.on() || plan_.Start())) plan_.NoteMoved(chunks);
 }
 
 // Again and again: an owner above its limits gives chunks back first, and may move only so many
@@ -132,13 +134,13 @@ void Arena::Evict(ChunkIndex missing) {
   while (fresh < missing && seam_.evict(seam_.owner, missing - fresh) != 0) fresh = Available();
 }
 
-// The highest run of at most `most` wholly free chunks below `below` whose fence has passed.
+// The highest run of at most `most` wholly free chunks below `below` that may be moved.
 bool Arena::NextFree(ChunkIndex below, ChunkIndex most, const Search& search, Range* range) const {
   if (below == 0) return false;
   const Range kept = {allocator_.kept_first(), allocator_.kept_count()};
   HoleIndex::SearchDown holes = allocator_.HolesBelow(Bytes{below} * kChunkBytes, kChunkBytes);
   while (const Block* block = holes.Next()) {
-    if (block->fence > passed_) continue;
+    if (block->fence > passed_ && !search.waiting) continue;
     Range found = {static_cast<ChunkIndex>(RoundUp(block->offset, kChunkBytes) / kChunkBytes), 0};
     ChunkIndex end = std::min(below, static_cast<ChunkIndex>(block->end() / kChunkBytes));
     CutOut(search.keep, &found.first, &end);
@@ -170,22 +172,16 @@ bool Arena::HighestIn(ChunkState state, Range within, ChunkIndex most, Range* ra
 // All of the extension or, of what was unmapped before, nothing. The lowest `device` missing
 // chunks come from the device, the others from the host.
 bool Arena::MapExtension(const Extension& extension, ChunkIndex device) {
-  const ChunkIndex end = extension.first + extension.count;
-  ChunkIndex chunk = extension.first;
-  while (chunk < end) {
-    const ChunkIndex most = device != 0 ? device : end;
-    Range range = {chunk, 0};
-    while (chunk < end && range.count < most && table_.state(chunk) == ChunkState::kUnmapped) {
-      ++chunk, ++range.count;
-    }
-    if (range.count == 0) {
-      ++chunk;
-    } else if (!MapRange(range, device != 0 ? ChunkState::kDevice : ChunkState::kHost)) {
+  Range range = {extension.first, 0};
+  while (true) {
+    const ChunkIndex most = device != 0 ? device : extension.count;
+    range = UnmappedIn(extension, range.first + range.count, most);
+    if (range.count == 0) break;
+    if (!MapRange(range, device != 0 ? ChunkState::kDevice : ChunkState::kHost)) {
       UndoMaps();
       return false;
-    } else if (device != 0) {
-      device -= range.count;
     }
+    if (device != 0) device -= range.count;
   }
   undo_.Clear();
   return true;
@@ -229,9 +225,10 @@ ChunkIndex Arena::Missing(Bytes bytes) {
 
 ChunkIndex Arena::Release(ChunkIndex count) {
   if (held_) PutBack();
+  LeaveOldPlaces();
   allocator_.FoldCache();
   const ChunkIndex released = UnmapFree(count, {});
-  return released + UnmapFree(count - released, {ChunkState::kDevice, {}, true});
+  return released + UnmapFree(count - released, {ChunkState::kDevice, {}, true, false});
 }
 
 // Up to `count` free chunks, the highest first.
@@ -251,7 +248,7 @@ void Arena::ReleaseHost() {
   if (table_.host_chunks() == 0) return;
   if (held_) PutBack();
   allocator_.FoldCache();
-  UnmapFree(table_.high_water(), {ChunkState::kHost, {}, true});
+  UnmapFree(table_.high_water(), {ChunkState::kHost, {}, true, false});
   // Later, when their fences have passed.
   for (ChunkIndex i = 0; i < table_.high_water() && !holes_on_host_; ++i) {
     holes_on_host_ = table_.state(i) == ChunkState::kHost && table_.live(i) == 0;

@@ -7,11 +7,13 @@
 //   1. a hole in mapped chunks, one without a pending fence if there is one;
 //   2. new chunks, while what is mapped stays within the slack over the highest demand so far;
 //   3. stitching: wholly free chunks from elsewhere are mapped under the new range;
-//   4. new chunks beyond the slack;
-//   5. waiting for fences, then steps 1, 3 and 4 again;
-//   6. eviction: live chunks' bytes move to host memory, and their chunks come under the new range;
-//   7. host memory under what is still lacking of it;
-//   8. a small request in any hole.
+//   4. new chunks beyond the slack, up to 0.5 % or 32 MiB, and while the next step does not do;
+//   5. aliasing: wholly free chunks behind fences are mapped under the new range as well, which
+//      whoever gets it waits for on the device; they leave their old place when the fences passed;
+//   6. waiting for fences, then steps 1, 3 and 4 again;
+//   7. eviction: live chunks' bytes move to host memory, and their chunks come under the new range;
+//   8. host memory under what is still lacking of it;
+//   9. a small request in any hole.
 // While it moves chunks and too much is lost in chunks used in part, requests of 512 KiB or more go
 // where they do the least harm, mapped or not, before step 1 (arena_choose.cc).
 //
@@ -65,6 +67,14 @@ struct ArenaSeam {
   ChunkIndex (*evict)(void* owner, ChunkIndex count) = nullptr;
   // As `map`, with host memory.
   bool (*map_host)(void* owner, ChunkIndex first, ChunkIndex count) = nullptr;
+  // Puts the device chunks that lie under [from, from + count), all free, under [to, to + count) as
+  // well, all unmapped: work in flight may still use them where they were, and `order` is called
+  // before other work uses them where they are. From now on they count as lying there. False:
+  // nothing has changed. Comes with `leave`.
+  bool (*alias)(void* owner, ChunkIndex from, ChunkIndex to, ChunkIndex count) = nullptr;
+  // [first, first + count) was `from`, and all work there has passed: takes the old mapping away.
+  // False: it is still there.
+  bool (*leave)(void* owner, ChunkIndex first, ChunkIndex count) = nullptr;
 };
 
 struct ArenaOptions {
@@ -79,6 +89,7 @@ struct ArenaCounters {
   uint64_t unmapped = 0;
   uint64_t stitched = 0;        // unmapped in one place to be mapped in another: remaps
   uint64_t largest_stitch = 0;  // for one request
+  uint64_t aliased = 0;         // of those, moved while work was in flight
   uint64_t ordered_fences = 0;  // calls of `order`
   uint64_t settled_fences = 0;  // calls of `settle`
   uint64_t planned = 0;         // requests that got the place of a plan
@@ -129,6 +140,9 @@ class Arena {
   ChunkIndex Decay();
   // Unmaps up to `count` wholly free device chunks whose fences have passed. Returns how many.
   ChunkIndex Release(ChunkIndex count);
+  // Takes away the old mappings of aliased chunks whose fences have passed. The arena does it
+  // before it maps or unmaps for anything else.
+  void LeaveOldPlaces();
   // Unmaps the wholly free chunks in host memory whose fences have passed: a buffer that was placed
   // there would have to come back with bytes that nobody wants. Allocate does it after such a free.
   void ReleaseHost();
@@ -157,6 +171,12 @@ class Arena {
   struct Range {
     ChunkIndex first = 0;
     ChunkIndex count = 0;
+  };
+  struct Search {
+    ChunkState state = ChunkState::kDevice;
+    Range keep = {};         // not in there
+    bool kept_free = false;  // also in what the plan keeps free
+    bool waiting = false;    // also behind fences that have not passed
   };
   static constexpr Bytes kAnyOffset = ArenaAllocator::kNowhere;
   static constexpr Bytes kChosenFrom = 512 * kKiB;
@@ -187,6 +207,7 @@ class Arena {
   bool Extend(Bytes bytes, Bytes at, bool settled);
   bool PlanExtension(Bytes bytes, Bytes at, Extension* extension);
   ChunkIndex Wanted(const Extension& extension, Bytes bytes) const;
+  bool RatherAliases(ChunkIndex more, Bytes bytes) const;
   // The highest demand so far, or what it is with `bytes` more.
   Bytes DemandWith(Bytes bytes) const {
     const Bytes demand = allocator_.requested() + bytes;
@@ -194,16 +215,16 @@ class Arena {
   }
   ChunkIndex Within(Bytes bytes) const;
   ChunkIndex Stitch(ChunkIndex count, const Extension& keep);
+  ChunkIndex CountFree(ChunkIndex most, const Search& search) const;
+  ChunkIndex Alias(ChunkIndex count, const Extension& to);
+  bool AliasRange(Range from, ChunkIndex to);
+  Range UnmappedIn(const Extension& within, ChunkIndex first, ChunkIndex most) const;
+  void NoteMoved(ChunkIndex chunks);
   void Evict(ChunkIndex missing);
   bool MapExtension(const Extension& extension, ChunkIndex device);
   bool MapRange(Range range, ChunkState state);
   bool UnmapRange(Range range);
   void UndoMaps();
-  struct Search {
-    ChunkState state = ChunkState::kDevice;
-    Range keep = {};         // not in there
-    bool kept_free = false;  // also in what the plan keeps free
-  };
   static void CutOut(Range hole, ChunkIndex* first, ChunkIndex* end);
   bool NextFree(ChunkIndex below, ChunkIndex most, const Search& search, Range* range) const;
   bool HighestIn(ChunkState state, Range within, ChunkIndex most, Range* range) const;

@@ -124,6 +124,14 @@ class ArenaAllocator {
   // [first, first + count) is mapped and wholly free, and will be unmapped. False: not so, or no
   // memory.
   bool MarkUnmapped(ChunkIndex first, ChunkIndex count = 1);
+  // The chunks of [from, from + count), mapped and wholly free, come under [to, to + count), which
+  // was unmapped; work in flight may use them here and there. Who gets their bytes waits for their
+  // fence, on any stream. What was `from` is nobody's until MarkLeft. False: as with the others.
+  bool MarkAliased(ChunkIndex from, ChunkIndex to, ChunkIndex count);
+  // The first of the blocks that were `from`; the next is its `right`.
+  Block* leaving() const { return leaving_.head; }
+  // One of them is unmapped now.
+  void MarkLeft(Block* block);
   // Fence of the free bytes of wholly free, mapped `chunk`. Call FoldCache first.
   FenceId FenceOf(ChunkIndex chunk) const;
   void FoldCache();
@@ -293,6 +301,7 @@ class ArenaAllocator {
   void AddToIndex(Block* block);
   void RemoveFromIndex(Block* block);
   bool Mark(ChunkIndex first, ChunkIndex count, bool mapped);
+  Block* CutOut(ChunkIndex first, ChunkIndex count, bool mapped);
   void NoteStart(Block* block);
   void ForgetStart(Block* block);
   static const Block* RunOf(const Block* unmapped);
@@ -321,6 +330,7 @@ class ArenaAllocator {
   HoleIndex holes_;
   UnitBins bins_;  // free runs of slabs
   BlockList unmapped_;
+  BlockList leaving_;
   BlockList cache_[kCacheBins];
   uint64_t cache_bits_[kCacheBins / 64] = {};  // bins that are not empty
   uint64_t cached_ = 0;                        // blocks there

@@ -63,6 +63,7 @@ bool Arena::HoldParts(Bytes end) {
 
 // What is neither free nor in its place may lie where the plan never uses the bytes.
 bool Arena::HoldPlan() {
+  LeaveOldPlaces();
   allocator_.FoldCache();
   places_.Clear();
   const Bytes end = plan_base_ + plan_.packed();

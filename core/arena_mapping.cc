@@ -83,21 +83,54 @@ bool ArenaAllocator::MarkUnmapped(ChunkIndex first, ChunkIndex count) {
   return Mark(first, count, false);
 }
 
+// The chunks as a block of their own, in no index; null: they are not free, or not `mapped` alike.
 // Free neighbours in the same state are one block, so a run of chunks lies in one.
-bool ArenaAllocator::Mark(ChunkIndex first, ChunkIndex count, bool mapped) {
-  if (!ReserveMark()) return false;
+Block* ArenaAllocator::CutOut(ChunkIndex first, ChunkIndex count, bool mapped) {
   const Bytes offset = Bytes{first} * kChunkBytes;
   const Bytes size = Bytes{count} * kChunkBytes;
   Block* block = BlockAt(offset);
-  if (!FreeInGeneral(block) || block->mapped == mapped) return false;
-  if (block->offset > offset || block->end() < offset + size) return false;
+  if (!FreeInGeneral(block) || block->mapped != mapped) return nullptr;
+  if (block->offset > offset || block->end() < offset + size) return nullptr;
   RemoveFromIndex(block);
-  block = Carve(block, offset, size);
+  return Carve(block, offset, size);
+}
+
+bool ArenaAllocator::Mark(ChunkIndex first, ChunkIndex count, bool mapped) {
+  Block* block = ReserveMark() ? CutOut(first, count, !mapped) : nullptr;
+  if (block == nullptr) return false;
   block->mapped = mapped;
   block->fence = 0;
   block->stream = kAnyStream;
   AddToIndex(MergeWithNeighbours(block));
   return true;
+}
+
+// The new place waits even on the stream that used the old one: what a kernel writes at one address
+// is only sure to be seen at another by work that begins after it has ended.
+bool ArenaAllocator::MarkAliased(ChunkIndex from, ChunkIndex to, ChunkIndex count) {
+  if (!ReserveMark()) return false;
+  Block* left = CutOut(from, count, true);
+  Block* taken = left == nullptr ? nullptr : CutOut(to, count, false);
+  if (taken == nullptr) {
+    if (left != nullptr) AddToIndex(MergeWithNeighbours(left));
+    return false;
+  }
+  left->state = Block::State::kLeaving;
+  left->mapped = false;
+  leaving_.Append(left);
+  taken->mapped = true;
+  taken->fence = left->fence;
+  taken->stream = kAnyStream;
+  AddToIndex(MergeWithNeighbours(taken));
+  return true;
+}
+
+void ArenaAllocator::MarkLeft(Block* block) {
+  leaving_.Remove(block);
+  block->state = Block::State::kFree;
+  block->fence = 0;
+  block->stream = kAnyStream;
+  AddToIndex(MergeWithNeighbours(block));
 }
 
 FenceId ArenaAllocator::FenceOf(ChunkIndex chunk) const {

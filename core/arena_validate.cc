@@ -16,13 +16,15 @@ bool ArenaAllocator::ValidateBlock(const Block* block) const {
   if (BlockAt(block->offset) != block || BlockAt(block->end() - 1) != block) return false;
   const ChunkIndex first = ChunkOf(block->offset);
   const ChunkIndex last = LastChunkOf(block->offset, block->size);
-  const bool mapped = block->state != Block::State::kFree || block->mapped;
+  const bool leaving = block->state == Block::State::kLeaving;
+  const bool mapped = !leaving && (block->state != Block::State::kFree || block->mapped);
   for (ChunkIndex chunk = first; chunk <= last; ++chunk) {
     if ((table_->state(chunk) != ChunkState::kUnmapped) != mapped) return false;
   }
   if (block->small && (first != last || starts_[first].slab == nullptr)) return false;
   if (!block->small && (starts_[first].slab != nullptr)) return false;
   if (block->state == Block::State::kLive) return block->requested <= block->size;
+  if (leaving) return !block->mapped && !block->small;
   if (!block->mapped) return block->fence == 0;
   return true;
 }
@@ -41,15 +43,17 @@ bool ArenaAllocator::ValidateIndexes() const {
       ++runs;
     }
   }
-  uint64_t unmapped = 0, holes = 0;
+  uint64_t unmapped = 0, leaving = 0, holes = 0;
   for (const Block* b = unmapped_.head; b != nullptr; b = b->right) ++unmapped;
+  for (const Block* b = leaving_.head; b != nullptr; b = b->right) ++leaving;
   for (const Block* b = first_; b != nullptr; b = b->next) {
+    if (b->state == Block::State::kLeaving) --leaving;
     if (b->state != Block::State::kFree) continue;
     if (b->mapped && b->small) --runs;
     if (!b->mapped) --unmapped;
     if (IsHole(b)) ++holes;
   }
-  return runs == 0 && unmapped == 0 && holes_.Validate(holes);
+  return runs == 0 && unmapped == 0 && leaving == 0 && holes_.Validate(holes);
 }
 
 bool ArenaAllocator::Validate(const HeldPlaces* places) const {
@@ -82,7 +86,7 @@ bool ArenaAllocator::Validate(const HeldPlaces* places) const {
   for (const Block* block = first_; block != nullptr; block = block->next) {
     if (!ValidateBlock(block)) return false;
     end = block->end();
-    if (block->state == Block::State::kFree) continue;
+    if (block->state == Block::State::kFree || block->state == Block::State::kLeaving) continue;
     if (block->state == Block::State::kHeld) {
       if (places == nullptr) return false;
       continue;

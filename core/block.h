@@ -12,8 +12,9 @@ namespace tidemark::core {
 
 struct alignas(64) Block {
   // kHeld: bytes that the allocator left to a plan (arena_held_blocks.cc); those that live there
-  // are not among the blocks in address order.
-  enum class State : uint8_t { kFree, kCached, kLive, kHeld };
+  // are not among the blocks in address order. kLeaving: the chunks were moved, but work in flight
+  // may still use them here (arena_alias.cc).
+  enum class State : uint8_t { kFree, kCached, kLive, kHeld, kLeaving };
 
   // One line of the processor's cache: what each request and free touches.
   Bytes offset = 0;

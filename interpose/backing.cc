@@ -48,6 +48,12 @@ core::ArenaSeam DeviceMemory::Seam() {
     return Self(owner)->streams.passed();
   };
   seam.evict = [](void* owner, ChunkIndex count) { return Self(owner)->MakeSpare(count); };
+  seam.alias = [](void* owner, ChunkIndex from, ChunkIndex to, ChunkIndex count) {
+    return Self(owner)->Alias(from, to, count);
+  };
+  seam.leave = [](void* owner, ChunkIndex first, ChunkIndex count) {
+    return Self(owner)->Leave(first, count);
+  };
   return seam;
 }
 
@@ -82,14 +88,45 @@ bool DeviceMemory::Map(Place place, ChunkIndex first, ChunkIndex count) {
   }
   if (mapped == count && SetAccess(first, count)) return true;
   while (mapped-- > 0) {
-    const CUdeviceptr at = ChunkAddress(first + mapped);
-    if (driver_->cuMemUnmap(at, kChunkBytes) != CUDA_SUCCESS &&
-        driver_->cuMemUnmap(at, kChunkBytes) != CUDA_SUCCESS) {
-      Break("a chunk stays mapped where nothing is to be");
-    }
+    UnmapOrBreak(first + mapped);
     PutBack(place, first + mapped);
   }
   return false;
+}
+
+void DeviceMemory::UnmapOrBreak(ChunkIndex chunk) {
+  const CUdeviceptr at = ChunkAddress(chunk);
+  if (driver_->cuMemUnmap(at, kChunkBytes) != CUDA_SUCCESS &&
+      driver_->cuMemUnmap(at, kChunkBytes) != CUDA_SUCCESS) {
+    Break("a chunk stays mapped where nothing is to be");
+  }
+}
+
+// During a capture no stream could be ordered after the work in flight, and to drop a copy that
+// runs ahead is to wait for it, and for what it waits for.
+bool DeviceMemory::Alias(ChunkIndex from, ChunkIndex to, ChunkIndex count) {
+  if (streams.capturing()) return false;
+  for (ChunkIndex i = from; i < from + count && early_.count() != 0; ++i) {
+    if (early_.Has(i)) return false;
+  }
+  ChunkIndex mapped = 0;
+  while (mapped < count && driver_->cuMemMap(ChunkAddress(to + mapped), kChunkBytes, 0,
+                                             backing_[from + mapped].handle, 0) == CUDA_SUCCESS) {
+    ++mapped;
+  }
+  if (mapped < count || !SetAccess(to, count)) {
+    while (mapped-- > 0) UnmapOrBreak(to + mapped);
+    return false;
+  }
+  for (ChunkIndex i = 0; i < count; ++i) {
+    backing_[to + i] = backing_[from + i];
+    backing_[from + i] = Chunk();
+  }
+  return true;
+}
+
+bool DeviceMemory::Leave(ChunkIndex first, ChunkIndex count) {
+  return driver_->cuMemUnmap(ChunkAddress(first), count * kChunkBytes) == CUDA_SUCCESS;
 }
 
 bool DeviceMemory::MapOnHost(ChunkIndex first, ChunkIndex count) {

@@ -198,6 +198,9 @@ class DeviceMemory {
   bool Map(Place place, core::ChunkIndex first, core::ChunkIndex count);
   bool MapOnHost(core::ChunkIndex first, core::ChunkIndex count);
   bool Unmap(core::ChunkIndex first, core::ChunkIndex count);
+  void UnmapOrBreak(core::ChunkIndex chunk);
+  bool Alias(core::ChunkIndex from, core::ChunkIndex to, core::ChunkIndex count);
+  bool Leave(core::ChunkIndex first, core::ChunkIndex count);
   void PutBack(Place place, core::ChunkIndex index);
   void Acquire(core::ChunkIndex count);
   core::ChunkIndex MakeSpare(core::ChunkIndex count);

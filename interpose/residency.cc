@@ -33,6 +33,7 @@ Safepoint::Safepoint(DeviceMemory* memory) : memory_(memory), started_ns_(NowNs(
   if (memory_->SynchronizeAll() != CUDA_SUCCESS) return;
   memory_->streams.AllIdle();
   memory_->arena_.Passed(memory_->streams.passed());
+  memory_->arena_.LeaveOldPlaces();  // chunks may go to others now
   ++memory_->counters_.safepoints;
   CUcontext current = nullptr;
   const kernels::Driver& driver = *memory_->driver_;

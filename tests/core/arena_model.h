@@ -25,6 +25,9 @@ class ArenaModel {
              const ArenaOptions& options = {})
       : backend_(capacity), slots_(slots) {
     backend_.on_unmap = [this](ChunkIndex first, ChunkIndex count) { NoteUnmap(first, count); };
+    backend_.on_alias = [this](ChunkIndex from, ChunkIndex to, ChunkIndex count) {
+      NoteAlias(from, to, count);
+    };
     const ArenaSeam seam = host == 0 ? backend_.Seam() : backend_.FullSeam(&arena_, host);
     Claim(arena_.Init(slots, seam, options), "an arena of this size fits in memory");
   }
@@ -325,13 +328,33 @@ class ArenaModel {
     }
   }
 
-  void NoteUnmap(ChunkIndex first, ChunkIndex count) {
-    const Bytes begin = Bytes{first} * kChunkBytes;
-    const Bytes end = begin + Bytes{count} * kChunkBytes;
+  void ClaimNotLive(Bytes begin, Bytes end) {
     const auto above = live_.lower_bound(begin);
     Claim(above == live_.end() || above->first >= end, "no live byte loses its chunk");
     Claim(above == live_.begin() || std::prev(above)->second.end <= begin,
           "no live byte loses its chunk (below)");
+  }
+
+  // Work in flight stays where it was; whoever gets the bytes at their new address waits for it,
+  // whatever his stream.
+  void NoteAlias(ChunkIndex from, ChunkIndex to, ChunkIndex count) {
+    const Bytes begin = Bytes{from} * kChunkBytes;
+    const Bytes end = begin + Bytes{count} * kChunkBytes;
+    ClaimNotLive(begin, end);
+    std::vector<Freed> moved;
+    for (const Freed& freed : freed_) {
+      if (freed.fence <= passed_ || freed.end <= begin || freed.begin >= end) continue;
+      const Bytes at = Bytes{to} * kChunkBytes - begin;
+      moved.push_back({std::max(begin, freed.begin) + at, std::min(end, freed.end) + at,
+                       freed.fence, kAnyStream});
+    }
+    freed_.insert(freed_.end(), moved.begin(), moved.end());
+  }
+
+  void NoteUnmap(ChunkIndex first, ChunkIndex count) {
+    const Bytes begin = Bytes{first} * kChunkBytes;
+    const Bytes end = begin + Bytes{count} * kChunkBytes;
+    ClaimNotLive(begin, end);
     for (const Freed& freed : freed_) {
       if (freed.end <= begin || freed.begin >= end) continue;
       Claim(freed.fence <= std::max(passed_, backend_.settled()),

@@ -51,8 +51,8 @@ INSTANTIATE_TEST_SUITE_P(Seeds, ArenaSteps,
 
 // The same steps again and again, each time with another call failing.
 void FailEachCall(ChunkIndex host) {
-  uint64_t chosen = 0;
-  const auto run = [host, &chosen](uint64_t fail, uint64_t* calls) {
+  uint64_t chosen = 0, aliased = 0;
+  const auto run = [host, &chosen, &aliased](uint64_t fail, uint64_t* calls) {
     std::mt19937 random(11);
     ArenaModel model(128, 24, host);
     model.faults = false;
@@ -63,6 +63,7 @@ void FailEachCall(ChunkIndex host) {
     }
     *calls = model.calls();
     chosen += model.counters().chosen;
+    aliased += model.counters().aliased;
     model.Finish();
     return model.broken();
   };
@@ -71,6 +72,8 @@ void FailEachCall(ChunkIndex host) {
   ASSERT_GT(calls, 200u) << "the steps reach the owner's side";
   if (host == 0) {
     EXPECT_GT(chosen, 0u) << "some requests get the place that does the least harm";
+  } else {
+    EXPECT_GT(aliased, 0u) << "some chunks move while work is in flight";
   }
   for (uint64_t fail = 0, unused; fail < calls; ++fail) {
     ASSERT_EQ(run(fail, &unused), "") << "call " << fail << " failed";

@@ -146,6 +146,53 @@ TEST(ArenaWithHost, AcquiresOnlyWhatFreeChunksBeyondTheSlackCannotGive) {
   EXPECT_TRUE(f.Valid());
 }
 
+// Two gaps of four chunks each around a live buffer, the lower one with work of stream 1 in flight.
+void LeaveGapsInFlight(FullFixture* f) {
+  Block* a = f->arena.Allocate(8 * kMiB, 1);
+  f->arena.Allocate(2 * kMiB, 1);
+  Block* b = f->arena.Allocate(8 * kMiB, 1);
+  f->arena.Free(a, 1, 3);
+  f->arena.Free(b);
+}
+
+TEST(ArenaWithHost, MovesWhatIsFreeBehindAFenceAndOrdersWorkInsteadOfWaiting) {
+  FullFixture f(9, 16);
+  LeaveGapsInFlight(&f);
+  const Block* c = f.arena.Allocate(16 * kMiB, 1);
+  ASSERT_NE(c, nullptr);
+  EXPECT_EQ(f.arena.counters().aliased, 4u);
+  EXPECT_EQ(f.arena.counters().settled_fences, 0u);
+  EXPECT_EQ(f.backend.on_host(), 0u);
+  EXPECT_EQ(f.backend.ordered_fence(), 3u) << "even for the same stream, at another address";
+  EXPECT_TRUE(f.Valid());
+}
+
+TEST(ArenaWithHost, NobodyGetsTheOldPlaceOfAMovedChunkBeforeItsFence) {
+  FullFixture f(12, 0);
+  LeaveGapsInFlight(&f);
+  Block* c = f.arena.Allocate(22 * kMiB, 1);
+  ASSERT_NE(c, nullptr);
+  ASSERT_EQ(f.arena.counters().aliased, 4u);
+  f.arena.Free(c, 1, 5);
+  const Block* d = f.arena.Allocate(6 * kMiB, 1);
+  EXPECT_GE(d->offset, 10 * kMiB);
+  f.arena.Passed(5);
+  f.arena.LeaveOldPlaces();
+  EXPECT_TRUE(f.Valid());
+  ASSERT_EQ(f.arena.Release(64), 8u);
+  EXPECT_EQ(f.arena.Allocate(8 * kMiB, 1)->offset, 0u);
+  EXPECT_TRUE(f.Valid());
+}
+
+TEST(ArenaWithHost, TakesALittleBeyondTheSlackBeforeItMovesWhatIsInFlight) {
+  FullFixture f(64, 0);
+  LeaveGapsInFlight(&f);
+  ASSERT_NE(f.arena.Allocate(16 * kMiB, 1), nullptr);
+  EXPECT_EQ(f.arena.counters().aliased, 0u);
+  EXPECT_EQ(f.backend.held(), 13u);
+  EXPECT_TRUE(f.Valid());
+}
+
 TEST(ArenaWithHost, EvictsNoMoreThanARequestLacks) {
   FullFixture f(8, 16);
   const Block* a = f.arena.Allocate(8 * kMiB);

@@ -49,7 +49,8 @@ class CountingBackend {
   }
 
   // The same with the means that not every owner has: chunks are acquired before they are mapped,
-  // live ones leave for `host` chunks of host memory, and what is lacking lies there.
+  // live ones leave for `host` chunks of host memory, what is lacking lies there, and free ones
+  // move while work in flight may use them.
   ArenaSeam FullSeam(Arena* arena, ChunkIndex host) {
     ArenaSeam seam = Seam();
     arena_ = arena;
@@ -60,6 +61,12 @@ class CountingBackend {
     seam.map_host = [](void* owner, ChunkIndex first, ChunkIndex count) {
       return Self(owner)->MapHost(first, count);
     };
+    seam.alias = [](void* owner, ChunkIndex from, ChunkIndex to, ChunkIndex count) {
+      return Self(owner)->Alias(from, to, count);
+    };
+    seam.leave = [](void* owner, ChunkIndex first, ChunkIndex count) {
+      return Self(owner)->Leave(first, count);
+    };
     return seam;
   }
 
@@ -68,11 +75,12 @@ class CountingBackend {
   ChunkIndex peak_held() const { return peak_held_; }
   ChunkIndex mapped() const { return mapped_; }
   ChunkIndex on_host() const { return on_host_; }
+  // Not where a chunk was before it was aliased.
   bool IsMapped(ChunkIndex chunk) const {
-    return chunk < slots_.size() && slots_[chunk] != kNothing;
+    return chunk < slots_.size() && slots_[chunk] != kNothing && slots_[chunk] != kLeaving;
   }
   void LetReserveGo() { reserve_ = 0; }
-  // Calls so far that may fail: map, unmap, order, settle, acquire, evict, map_host.
+  // Calls so far that may fail: map, unmap, order, settle, acquire, evict, map_host, alias, leave.
   uint64_t calls() const { return calls_; }
   // Call number `call`, counted from 0, fails.
   void FailCall(uint64_t call) { fail_at_ = call; }
@@ -87,20 +95,26 @@ class CountingBackend {
   LateFences* late = nullptr;
   // Runs once, in the next `acquire`: others may call the arena there.
   std::function<void()> during_acquire;
-  // Is told of every range before it is unmapped.
+  // Is told of every range before it is unmapped, or left after it was aliased.
   std::function<void(ChunkIndex first, ChunkIndex count)> on_unmap;
+  // Is told of every range whose chunks are aliased.
+  std::function<void(ChunkIndex from, ChunkIndex to, ChunkIndex count)> on_alias;
 
  private:
   static CountingBackend* Self(void* owner) { return static_cast<CountingBackend*>(owner); }
   bool Fails() { return calls_++ == fail_at_; }
 
-  enum : uint8_t { kNothing, kDevice, kHost };
+  enum : uint8_t { kNothing, kDevice, kHost, kLeaving };
 
   void Place(ChunkIndex first, ChunkIndex count, uint8_t what) {
-    if (slots_.size() < first + count) slots_.resize(first + count);
+    if (slots_.size() < first + count) {
+      slots_.resize(first + count);
+      chunks_.resize(first + count);
+    }
     for (ChunkIndex i = first; i < first + count; ++i) {
       if (slots_[i] != kNothing) misused_ = true;
       slots_[i] = what;
+      chunks_[i] = ++newest_chunk_;
     }
     (what == kHost ? on_host_ : mapped_) += count;
   }
@@ -125,6 +139,7 @@ class CountingBackend {
         misused_ = true;
         return false;
       }
+      if (IsLeaving(i)) misused_ = true;
       slots_[i] = kNothing;
     }
     if (host) {
@@ -134,6 +149,40 @@ class CountingBackend {
       reserve_ += count;
     }
     return true;
+  }
+  bool Alias(ChunkIndex from, ChunkIndex to, ChunkIndex count) {
+    if (Fails()) return false;
+    if (on_alias) on_alias(from, to, count);
+    for (ChunkIndex i = 0; i < count; ++i) {
+      if (!IsMapped(from + i) || slots_[from + i] != kDevice) misused_ = true;
+      slots_[from + i] = kLeaving;
+    }
+    mapped_ -= count;
+    Place(to, count, kDevice);
+    for (ChunkIndex i = 0; i < count; ++i) chunks_[to + i] = chunks_[from + i];
+    leaving_ += count;
+    return true;
+  }
+  bool Leave(ChunkIndex first, ChunkIndex count) {
+    if (Fails()) {
+      leave_failed_ = true;
+      return false;
+    }
+    if (on_unmap) on_unmap(first, count);
+    for (ChunkIndex i = first; i < first + count; ++i) {
+      if (slots_[i] != kLeaving) misused_ = true;
+      slots_[i] = kNothing;
+    }
+    leaving_ -= count;
+    return true;
+  }
+  // What the owner gives to others must lie nowhere any more.
+  bool IsLeaving(ChunkIndex slot) const {
+    if (leaving_ == 0 || leave_failed_) return false;
+    for (size_t i = 0; i < slots_.size(); ++i) {
+      if (slots_[i] == kLeaving && chunks_[i] == chunks_[slot]) return true;
+    }
+    return false;
   }
   void Acquire(ChunkIndex count) {
     if (during_acquire) std::exchange(during_acquire, nullptr)();
@@ -183,6 +232,10 @@ class CountingBackend {
   FenceId ordered_fence_ = 0;
   bool misused_ = false;
   std::vector<uint8_t> slots_;
+  std::vector<uint64_t> chunks_;  // which one lies, or lay, in the slot
+  uint64_t newest_chunk_ = 0;
+  ChunkIndex leaving_ = 0;
+  bool leave_failed_ = false;
 };
 
 }  // namespace tidemark::core

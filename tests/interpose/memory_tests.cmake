@@ -13,7 +13,9 @@ tidemark_test(interpose_ahead_test SOURCES ahead_test.cc LINK tidemark_memory LA
               ENVIRONMENT "${_path}" "SIMGPU=memory=128MiB,${_simgpu}.4")
 tidemark_test(interpose_foreseen_test SOURCES foreseen_test.cc LINK tidemark_memory LABELS interpose
               ENVIRONMENT "${_path}" "SIMGPU=memory=128MiB,order=adversarial,seed=5,race=1,${_simgpu}.5")
-foreach(_test interpose_device_memory_test interpose_device_memory_adversarial_test
+tidemark_test(interpose_in_flight_test SOURCES in_flight_test.cc LINK tidemark_memory LABELS interpose
+              ENVIRONMENT "${_path}" "SIMGPU=memory=128MiB,order=adversarial,seed=5,race=1,${_simgpu}.6")
+foreach(_test interpose_device_memory_test interpose_device_memory_adversarial_test interpose_in_flight_test
               interpose_ahead_test interpose_foreseen_test)
   add_dependencies(${_test} simgpu_driver)
 endforeach()

@@ -97,6 +97,11 @@ class Ours : public Policy {
       seam.acquire = [](void* owner, ChunkIndex count) {
         static_cast<Ours*>(owner)->Acquire(count);
       };
+      seam.alias = [](void* owner, ChunkIndex, ChunkIndex, ChunkIndex count) {
+        static_cast<Ours*>(owner)->mapped_ += count;
+        return true;
+      };
+      seam.leave = [](void*, ChunkIndex, ChunkIndex) { return true; };
     }
     return seam;
   }
