@@ -1,5 +1,6 @@
 // What a byte of a fluid step (fluid_step.h) does best at given prices: when it is copied out, in
-// which gaps it is away, from when to when, and when it is copied in. Threads: none of its own.
+// which gaps it is away, from when to when, and when it is copied in. That the host holds its copy
+// between two gaps, too, is not looked at. Threads: none of its own.
 
 #ifndef TIDEMARK_CORE_PLANNER_FLUID_COURSE_H_
 #define TIDEMARK_CORE_PLANNER_FLUID_COURSE_H_
@@ -21,6 +22,8 @@ struct FluidStay {
   bool operator==(const FluidStay&) const = default;
   bool is_away() const { return release != kNone; }
   uint32_t length() const { return reserve - release; }  // stretches
+  // The host needs the copy no longer from this stretch on.
+  uint32_t copy_end() const { return (in_slot + 1) / 3 + 1; }
   // Stretches in which both are away.
   uint32_t Common(const FluidStay& other) const {
     if (!is_away() || !other.is_away()) return 0;
@@ -37,14 +40,16 @@ class CourseFinder {
   // False: no host memory.
   [[nodiscard]] bool Allocate();
 
-  // Prices in ns per byte: of a byte away in a stretch, and of the links in a slot. After prices of
-  // slots, Compare() for the boundaries (SlotsOf) that they are at.
+  // Prices in ns per byte: of a byte away in a stretch, of a copy that the host holds then, and of
+  // the links in a slot. After those of slots, Compare() for the boundaries that they are next to.
   void SetAway(uint32_t stretch, double price);
+  void SetHost(uint32_t stretch, double price);
   void SetLinks(uint32_t slot, double out, double in);
   void Compare(uint32_t boundary);
   void CompareAround(uint32_t slot);
   // Counted on through the iterations.
   double away(uint32_t stretch) const { return away_[stretch]; }
+  double host(uint32_t stretch) const { return host_[stretch]; }
   double out(uint32_t slot) const { return out_[slot]; }
   double in(uint32_t slot) const { return in_[slot]; }
   // No slot's price is below it; what it helps is speed.
@@ -74,9 +79,10 @@ class CourseFinder {
 
   const FluidStep& step_;
   const uint32_t n_;
-  Array<double> away_, out_, in_;  // over two iterations and a bit
-  // Per boundary: of the slots since the one before, up to the wait for copies out at it; and of
-  // those from its wait for copies in up to the next one's for copies out.
+  Array<double> away_, host_, out_, in_;  // over two iterations and a bit
+  bool has_host_ = false;                 // some price of it may not be 0
+  // Per boundary: of the slots since the one before, up to its wait for copies out, which is not
+  // one of them; and of those behind its wait for copies in up to the next one's for copies out.
   Array<Cheapest> cheap_out_, cheap_in_;
   double lowest_out_ = 0;
   Array<Stay> stay_;         // of the chain at hand, per boundary of its gaps

@@ -11,7 +11,8 @@ constexpr double kNanosecondsPerSecond = 1e9;
 // mean.
 constexpr double kSlotSlope = 0.3;
 constexpr double kRoomSlope = 1.5;
-constexpr double kFollow = 0.2;  // part of the way from the centre to the prices
+constexpr double kFollow = 0.2;      // part of the way from the centre to the prices
+constexpr double kSpareHost = 0.02;  // of its budget: rounding is not exact
 // In units of kPriceWork.
 constexpr uint64_t kWorkOfCopy = 10;
 constexpr uint64_t kWorkOfStretch = 24;
@@ -19,7 +20,10 @@ constexpr uint64_t kWorkOfStretch = 24;
 }  // namespace
 
 FluidLoad::FluidLoad(const FluidStep& step, const Machine& machine, CourseFinder* finder)
-    : step_(step), finder_(*finder), n_(static_cast<uint32_t>(step.demand.size())) {
+    : step_(step),
+      finder_(*finder),
+      n_(static_cast<uint32_t>(step.demand.size())),
+      host_budget_(static_cast<double>(machine.host_budget) * (1 - kSpareHost)) {
   out_unit_ = kNanosecondsPerSecond / machine.out_rate;
   in_unit_ = kNanosecondsPerSecond / machine.in_rate;
   const double out_share = machine.out_rate_duplex / machine.out_rate;
@@ -30,7 +34,10 @@ FluidLoad::FluidLoad(const FluidStep& step, const Machine& machine, CourseFinder
 }
 
 bool FluidLoad::Start(const FluidPrices& prices, double stall) {
+  double bytes = 0;
+  for (const FluidClass& alike : step_.classes) bytes += alike.bytes;
   if (!slots_.Resize(3 * size_t{n_}) || !rooms_.Resize(n_)) return false;
+  if (bytes > host_budget_ && !hosts_.Resize(n_)) return false;
   double demand = 0;
   for (uint32_t k = 0; k < n_; ++k) demand += step_.demand[k];
   slot_slope_ = kSlotSlope * n_ / std::max(stall, 1.0);
@@ -75,8 +82,17 @@ void FluidLoad::AddIn(uint32_t slot, double bytes) {
 void FluidLoad::AddAway(uint32_t from, uint32_t to, double bytes) {
   for (uint32_t k = from; k < to; ++k) {
     const uint32_t stretch = k % n_;
-    rooms_[stretch].away += bytes;
+    rooms_[stretch].bytes += bytes;
     PriceRoom(stretch);
+  }
+  if (from < to) work_ += to - from;
+}
+
+void FluidLoad::AddHost(uint32_t from, uint32_t to, double bytes) {
+  for (uint32_t k = from; k < to; ++k) {
+    const uint32_t stretch = k % n_;
+    hosts_[stretch].bytes += bytes;
+    PriceHost(stretch);
   }
   if (from < to) work_ += to - from;
 }
@@ -85,7 +101,9 @@ void FluidLoad::Follow() {
   for (Slot& slot : slots_) {
     for (const int i : {0, 1}) slot.centre[i] += kFollow * (slot.prices[i] - slot.centre[i]);
   }
-  for (Room& room : rooms_) room.centre += kFollow * (room.price - room.centre);
+  for (Array<Room>* all : {&rooms_, &hosts_}) {
+    for (Room& room : *all) room.centre += kFollow * (room.price - room.centre);
+  }
   PriceAll();
 }
 
@@ -107,9 +125,16 @@ void FluidLoad::PriceSlot(uint32_t k) {
 
 void FluidLoad::PriceRoom(uint32_t k) {
   Room& room = rooms_[k];
-  const double asked = room.centre + room_slope_ * (step_.demand[k] - room.away);
+  const double asked = room.centre + room_slope_ * (step_.demand[k] - room.bytes);
   room.price = step_.demand[k] > 0 ? std::min(std::max(asked, 0.0), highest_away()) : 0;
   finder_.SetAway(k, room.price);
+}
+
+void FluidLoad::PriceHost(uint32_t k) {
+  Room& room = hosts_[k];
+  const double asked = room.centre + room_slope_ * (room.bytes - host_budget_);
+  room.price = std::min(std::max(asked, 0.0), highest_away());
+  finder_.SetHost(k, room.price);
 }
 
 void FluidLoad::PriceAll() {
@@ -118,6 +143,7 @@ void FluidLoad::PriceAll() {
     PriceRoom(k);
     finder_.Compare(k);
   }
+  for (uint32_t k = 0; k < hosts_.size(); ++k) PriceHost(k);
   work_ += kWorkOfStretch * n_;
 }
 

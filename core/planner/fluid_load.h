@@ -1,7 +1,7 @@
-// What the bytes of a fluid step (fluid_step.h) take of the links and leave free of the device, all
-// together, and the prices that follow by the method of multipliers (Hestenes 1969, Powell 1969): a
-// price is that of the centre, higher by what is too much on a link or short in room. From round to
-// round the centre follows the prices. Threads: none of its own.
+// What the bytes of a fluid step (fluid_step.h) take of the links and of the host and leave free of
+// the device, all together, and the prices that follow by the method of multipliers (Hestenes 1969,
+// Powell 1969): a price is that of the centre, higher by what is too much on a link or on the host
+// or short in room. From round to round the centre follows the prices. Threads: none of its own.
 
 #ifndef TIDEMARK_CORE_PLANNER_FLUID_LOAD_H_
 #define TIDEMARK_CORE_PLANNER_FLUID_LOAD_H_
@@ -25,16 +25,21 @@ class FluidLoad {
   // the step takes. False: no host memory.
   [[nodiscard]] bool Start(const FluidPrices& prices, double stall);
 
-  // So much more, or less, is copied in a slot, or away in stretches [from, to), none if `to` is
-  // not behind `from`; all counted on through the iterations. Tells the finder of the new prices.
+  // So much more, or less, is copied in a slot, or away or on the host in stretches [from, to),
+  // none if `to` is not behind `from`; all counted on through the iterations. Tells the finder of
+  // the new prices.
   void AddOut(uint32_t slot, double bytes);
   void AddIn(uint32_t slot, double bytes);
   void AddAway(uint32_t from, uint32_t to, double bytes);
+  void AddHost(uint32_t from, uint32_t to, double bytes);
+  // Whether AddHost does anything.
+  bool minds_host() const { return !hosts_.empty(); }
   // The centre follows, and the prices with it.
   void Follow();
 
   // How much the price of one byte rises at most with each byte that is copied out or in in the
-  // slot, and falls with each that is away in the stretch: ns per byte per byte.
+  // slot or on the host in the stretch, and falls with each that is away in it: ns per byte per
+  // byte.
   double out_slope() const {
     return slot_slope_ * out_unit_ * out_unit_ * (1 + in_to_out_ * in_to_out_);
   }
@@ -57,13 +62,14 @@ class FluidLoad {
     double out = 0, in = 0;
     double prices[2] = {}, centre[2] = {};
   };
-  struct Room {                    // of a stretch
-    double away = 0;               // bytes
+  struct Room {                    // of a stretch: that others leave free, or that the host has
+    double bytes = 0;              // away, or on the host
     double price = 0, centre = 0;  // ns per byte
   };
 
   void PriceSlot(uint32_t slot);
   void PriceRoom(uint32_t stretch);
+  void PriceHost(uint32_t stretch);
   void PriceAll();
 
   const FluidStep& step_;
@@ -74,6 +80,8 @@ class FluidLoad {
   double slot_slope_ = 0, room_slope_ = 0;  // of prices: per ns, and ns per byte per byte
   Array<Slot> slots_;
   Array<Room> rooms_;
+  const double host_budget_;
+  Array<Room> hosts_;  // none, if the host has room for all
   uint64_t work_ = 0;
 };
 

@@ -25,7 +25,8 @@ bool FluidMix::Allocate() {
     stays += size_t{kMostCourses} * GapsOf(c);
   }
   return finder_.Allocate() && courses_.Resize(courses) && stays_.Resize(stays) &&
-         sums_.Resize(2 * step_.demand.size() + 2);
+         sums_.Resize(2 * step_.demand.size() + 3) &&
+         host_sums_.Resize(2 * step_.demand.size() + 3, 0);
 }
 
 bool FluidMix::Run(const FluidPrices& prices, uint64_t most_work, double stall) {
@@ -51,6 +52,8 @@ void FluidMix::Start() {
   for (uint32_t c = 0; c < classes; ++c) {
     AddCopies(c, 0, step_.classes[c].bytes);
     AddAways(c, 0, step_.classes[c].bytes);
+    const Held held = HeldBy(c, 0);
+    if (load_.minds_host()) load_.AddHost(held.from, held.to, step_.classes[c].bytes);
   }
   load_.Follow();
 }
@@ -120,14 +123,22 @@ bool FluidMix::MoveBytes(uint32_t c) {
 
 void FluidMix::SumPrices(uint32_t c) {
   const FluidChain& chain = ChainOf(c);
-  const uint32_t end = step_.gaps[chain.first_gap + chain.gap_count - 1].next;
-  sums_from_ = step_.gaps[chain.first_gap].first;
-  double sum = 0;
+  const uint32_t end = step_.gaps[chain.first_gap + chain.gap_count - 1].next + 1;
+  sums_from_ =
+      load_.minds_host() && !chain.is_clean ? chain.from : step_.gaps[chain.first_gap].first;
+  double sum = 0, host_sum = 0;
   for (uint32_t k = sums_from_; k < end; ++k) {
     sums_[k - sums_from_] = sum;
     sum += finder_.away(k);
   }
   sums_[end - sums_from_] = sum;
+  work_ += (end - sums_from_) / 2;
+  if (!load_.minds_host() || chain.is_clean) return;
+  for (uint32_t k = sums_from_; k < end; ++k) {
+    host_sums_[k - sums_from_] = host_sum;
+    host_sum += finder_.host(k);
+  }
+  host_sums_[end - sums_from_] = host_sum;
   work_ += (end - sums_from_) / 2;
 }
 
@@ -141,7 +152,20 @@ double FluidMix::Cost(uint32_t c, uint32_t course) const {
     cost += finder_.in(stay->in_slot);
     cost -= sums_[stay->reserve - sums_from_] - sums_[stay->release - sums_from_];
   }
-  return cost;
+  if (!load_.minds_host() || ChainOf(c).is_clean) return cost;
+  const Held held = HeldBy(c, course);
+  return cost + host_sums_[held.to - sums_from_] - host_sums_[held.from - sums_from_];
+}
+
+// From the copy out to the last return; what is never written has its copy there for good.
+FluidMix::Held FluidMix::HeldBy(uint32_t c, uint32_t course) const {
+  const FluidChain& chain = ChainOf(c);
+  const FluidStay* stays = &stays_[StaysAt(c, course)];
+  uint32_t last = chain.gap_count;
+  while (last > 0 && !stays[last - 1].is_away()) --last;
+  if (last == 0) return {chain.from, chain.from};
+  if (chain.is_clean) return {0, static_cast<uint32_t>(step_.demand.size())};
+  return {CourseOf(c, course).out_slot / 3, stays[last - 1].copy_end()};
 }
 
 // How much the difference between the costs of two courses shrinks with a byte that moves, at most.
@@ -154,6 +178,11 @@ double FluidMix::Slope(uint32_t c, uint32_t from, uint32_t to) const {
     if (a.in_slot != b.in_slot) ins += (a.is_away() ? 1 : 0) + (b.is_away() ? 1 : 0);
     stretches += a.length() + b.length() - 2 * a.Common(b);
   }
+  if (load_.minds_host()) {
+    const Held a = HeldBy(c, from), b = HeldBy(c, to);
+    stretches += std::max(a.from, b.from) - std::min(a.from, b.from);
+    stretches += std::max(a.to, b.to) - std::min(a.to, b.to);
+  }
   return outs * load_.out_slope() + ins * load_.in_slope() + stretches * load_.away_slope();
 }
 
@@ -162,6 +191,7 @@ void FluidMix::Shift(uint32_t c, uint32_t from, uint32_t to, double bytes) {
   CourseOf(c, to).bytes += bytes;
   AddCopies(c, from, -bytes);
   AddCopies(c, to, bytes);
+  if (load_.minds_host()) ShiftOnHost(c, from, to, bytes);
   for (uint32_t g = 0; g < GapsOf(c); ++g) {
     const FluidStay &a = stays_[StaysAt(c, from) + g], &b = stays_[StaysAt(c, to) + g];
     if (a.Common(b) == 0) {
@@ -175,6 +205,19 @@ void FluidMix::Shift(uint32_t c, uint32_t from, uint32_t to, double bytes) {
     load_.AddAway(b.reserve, a.reserve, -bytes);
     load_.AddAway(a.reserve, b.reserve, bytes);
   }
+}
+
+void FluidMix::ShiftOnHost(uint32_t c, uint32_t from, uint32_t to, double bytes) {
+  const Held a = HeldBy(c, from), b = HeldBy(c, to);
+  if (a.to <= b.from || b.to <= a.from) {
+    load_.AddHost(a.from, a.to, -bytes);
+    load_.AddHost(b.from, b.to, bytes);
+    return;
+  }
+  load_.AddHost(a.from, b.from, -bytes);
+  load_.AddHost(b.from, a.from, bytes);
+  load_.AddHost(b.to, a.to, -bytes);
+  load_.AddHost(a.to, b.to, bytes);
 }
 
 void FluidMix::AddCopies(uint32_t c, uint32_t course, double bytes) {

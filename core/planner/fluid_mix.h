@@ -58,6 +58,10 @@ class FluidMix {
   struct GapShares {
     FluidShares release, reserve, in;
   };
+  // Stretches in which the host holds a copy: [from, to).
+  struct Held {
+    uint32_t from = 0, to = 0;
+  };
 
   [[nodiscard]] bool Allocate();
   void Start();
@@ -71,6 +75,8 @@ class FluidMix {
   void Shift(uint32_t alike, uint32_t from, uint32_t to, double bytes);
   void AddCopies(uint32_t alike, uint32_t course, double bytes);
   void AddAways(uint32_t alike, uint32_t course, double bytes);
+  Held HeldBy(uint32_t alike, uint32_t course) const;
+  void ShiftOnHost(uint32_t alike, uint32_t from, uint32_t to, double bytes);
   [[nodiscard]] bool AllocateShares();
   void FindShares();
 
@@ -94,8 +100,9 @@ class FluidMix {
   Array<ClassCourses> of_classes_;
   Array<Course> courses_;
   Array<FluidStay> stays_;
-  Array<double> sums_;      // of prices of room, in the class at hand, ...
-  uint32_t sums_from_ = 0;  // ... from this stretch on
+  // Of prices of room and of the host, in the class at hand, from this stretch on.
+  Array<double> sums_, host_sums_;
+  uint32_t sums_from_ = 0;
   Array<GapShares> gap_shares_;
   Array<FluidShares> out_shares_;
   Array<double> shares_;

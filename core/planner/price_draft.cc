@@ -106,6 +106,7 @@ class Rounding {
     a.order = out_slot % 3;
     a.fetch = step_.OpAt((in_slot - 1) / 3) - gap.base;
     a.fetch_order = (in_slot - 1) % 3;
+    a.back = step_.OpAt((in_slot + 1) / 3) - gap.base;
     return a;
   }
 

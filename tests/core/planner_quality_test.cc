@@ -113,6 +113,23 @@ TEST(PlannerQualityTest, BalancesTheLinksWhereLayersShareLargeBuckets) {
   EXPECT_GE(static_cast<double>(bound.time), 0.95 * static_cast<double>(plan.step_time));
 }
 
+// The same beside a host that holds a twentieth more than what must be away, less than a bucket's.
+TEST(PlannerQualityTest, BalancesTheLinksOverLargeBucketsBesideAShortHost) {
+  const steps::NamedStep buckets = steps::OptimizerBucketsStep();
+  const Bytes percent = steps::LivePeak(buckets.step) / 100;
+  Machine machine;
+  machine.device_budget = 75 * percent;
+  machine.host_budget = 30 * percent;
+  machine.safepoint = 20'000;
+  steps::SetRates(12e9, 12e9, &machine);
+  const TimeBound bound =
+      FindTimeBound(buckets.step, machine, {Granularity::kBoundary, /*prices=*/true});
+  Plan plan;
+  ASSERT_EQ(MakePlan(buckets.step, machine, {}, &plan), PlanOutcome::kPlanned);
+  EXPECT_LE(plan.host_peak, machine.host_budget);
+  EXPECT_GE(static_cast<double>(bound.time), 0.95 * static_cast<double>(plan.step_time));
+}
+
 // One step of a generator and a discriminator, 20 layers each: three passes through the second, the
 // optimizer after each of the two.
 Step AdversarialStep() {
