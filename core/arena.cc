@@ -276,9 +276,9 @@ ChunkIndex Arena::Decay() {
   return mapped() <= needed ? 0 : Release((mapped() - needed + 1) / 2);
 }
 
-// Chunks that `demand` may occupy within the slack.
-ChunkIndex Arena::SlotsFor(Bytes demand) const {
-  const Bytes allowed = demand + demand / 1000 * options_.slack_permille;
+// Chunks that `demand` may occupy within so many times the slack.
+ChunkIndex Arena::SlotsWithin(Bytes demand, uint32_t slacks) const {
+  const Bytes allowed = demand + demand / 1000 * options_.slack_permille * slacks;
   return static_cast<ChunkIndex>(
       std::max(allowed / kChunkBytes, RoundUp(demand, kChunkBytes) / kChunkBytes));
 }

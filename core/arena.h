@@ -15,7 +15,9 @@
 //   8. host memory under what is still lacking of it;
 //   9. a small request in any hole.
 // While it moves chunks and too much is lost in chunks used in part, requests of 512 KiB or more go
-// where they do the least harm, mapped or not, before step 1 (arena_choose.cc).
+// where they do the least harm, mapped or not, before step 1 (arena_choose.cc). What will last,
+// such as optimizer state, goes apart from what will be gone, before all of them
+// (arena_lasting.cc).
 //
 // From the first step 3 on the arena watches whether requests recur (placement_plan.h). Where they
 // do, and a plan fits into what is mapped or may be, requests go to its places before step 1, and
@@ -198,6 +200,9 @@ class Arena {
     allocator_.Free(block, fence, stream);
   }
   Block* AllocateAnywhere(const Request& request) {
+    if (allocator_.Lasts(request.bytes)) {
+      if (Block* lasting = PlaceLasting(request)) return lasting;
+    }
     Block* block = request.bytes >= kChosenFrom && plan_.moves() ? PlaceChosen(request) : nullptr;
     if (block == nullptr) block = Place(request);
     return block != nullptr ? block : AllocateSlow(request);
@@ -230,7 +235,8 @@ class Arena {
   bool HighestIn(ChunkState state, Range within, ChunkIndex most, Range* range) const;
   ChunkIndex UnmapFree(ChunkIndex count, const Search& search);
   ChunkIndex Available() const { return seam_.available(seam_.owner); }
-  ChunkIndex SlotsFor(Bytes demand) const;
+  ChunkIndex SlotsFor(Bytes demand) const { return SlotsWithin(demand, 1); }
+  ChunkIndex SlotsWithin(Bytes demand, uint32_t slacks) const;
   bool Settle();
 
   // In arena_plan.cc.
@@ -247,6 +253,14 @@ class Arena {
 
   // In arena_choose.cc.
   Block* PlaceChosen(const Request& request);
+  // Live chunks have to leave at present, or had to lately.
+  bool Evicts() const {
+    return table_.host_chunks() != 0 || plan_.number() - evicted_at_ < kEvictsFor;
+  }
+
+  // In arena_lasting.cc.
+  Block* PlaceLasting(const Request& request);
+  bool TakeChunksForLasting(Bytes bytes);
 
   // In arena_held.cc.
   bool StartHolding(const Request& request);

@@ -51,6 +51,7 @@ Block* ArenaAllocator::Allocate(const Request& request) {
     table_->AddLive(ChunkOf(block->offset), LastChunkOf(block->offset, block->size));
   }
   MakeLive(block, request);
+  lasting_.Made(size);
   return block;
 }
 
@@ -67,6 +68,7 @@ Block* ArenaAllocator::AllocateAt(const Request& request, Bytes offset) {
     table_->AddLive(ChunkOf(block->offset), LastChunkOf(block->offset, block->size));
   }
   MakeLive(block, request);
+  lasting_.Made(size);
   return block;
 }
 
@@ -85,6 +87,7 @@ Block* ArenaAllocator::Choose(const Request& request, Bytes size, bool small) {
 
 void ArenaAllocator::Free(Block* block, FenceId fence, StreamId stream) {
   CountOut(block);
+  lasting_.Freed(block->size);
   AddFence(block, fence, stream);
   if (Keep(block)) return;
   // Kept neighbours would keep a chunk from losing its pins.

@@ -26,6 +26,7 @@
 #include "core/chunk_table.h"
 #include "core/held_places.h"
 #include "core/hole_index.h"
+#include "core/lasting.h"
 #include "core/unit_bins.h"
 #include "core/units.h"
 
@@ -72,6 +73,12 @@ class ArenaAllocator {
   Block* Allocate(const Request& request);
   // The same at `offset`; null: not free there.
   Block* AllocateAt(const Request& request, Bytes offset);
+  // Whether such a request will last (lasting.h).
+  bool Lasts(Bytes bytes) const { return lasting_.Lasts(RoundUp(bytes, kBlockBytes)); }
+  // For one that does: close to the others, away from narrow holes. Null: there is no such place.
+  Block* AllocateLasting(const Request& request);
+  // Whether a wholly free chunk is behind a fence that has not passed.
+  bool ChunksWait() const { return holes_.WholeChunks(passed_).waits(); }
   // Whether work on `stream` must be ordered after the block's fence.
   static bool MustWait(const Block* block, StreamId stream, FenceId passed) {
     return block->fence > passed && (stream == kAnyStream || block->stream != stream);
@@ -232,6 +239,7 @@ class ArenaAllocator {
   Block* FromSlabs(Bytes size, StreamId stream);
   Block* FromBins(Bytes size, StreamId stream);
   Block* FromHoles(Bytes size, Bytes alignment, StreamId stream);
+  Block* HoleForLasting(Bytes size, Bytes alignment, StreamId stream, HoleIndex::Place* place);
   Bytes OffsetIn(const Block* hole, Bytes size, Bytes alignment) const;
   bool InKept(Bytes offset, Bytes size) const {
     return kept_count_ != 0 && LastChunkOf(offset, size) >= kept_first_ &&
@@ -331,6 +339,8 @@ class ArenaAllocator {
   UnitBins bins_;  // free runs of slabs
   BlockList unmapped_;
   BlockList leaving_;
+  Lasting lasting_;
+  Bytes after_lasting_ = 0;  // where the last one that lasts ends
   BlockList cache_[kCacheBins];
   uint64_t cache_bits_[kCacheBins / 64] = {};  // bins that are not empty
   uint64_t cached_ = 0;                        // blocks there

@@ -133,7 +133,7 @@ Bytes ArenaAllocator::LostInParts() const {
 Bytes ArenaAllocator::ChoosePlace(const Request& request, ChunkIndex fresh) {
   if (request.passed > passed_) passed_ = request.passed;
   if (request.bytes > Bytes{table_->size()} * kChunkBytes) return kNowhere;
-  if (holes_.WholeChunks(passed_).waits()) return kNowhere;
+  if (ChunksWait()) return kNowhere;
   FoldParked();
   const HoleIndex::Whole whole = holes_.WholeChunks(passed_);
   if (whole.waits()) return kNowhere;
@@ -168,8 +168,7 @@ const Block* ArenaAllocator::RunOf(const Block* unmapped) {
 // takes chunks without end.
 Block* Arena::PlaceChosen(const Request& request) {
   const bool planned = plan_.following() && !plan_.as_is();
-  const bool evicts = table_.host_chunks() != 0 || plan_.number() - evicted_at_ < kEvictsFor;
-  if (held_ || planned || evicts) return nullptr;
+  if (held_ || planned || Evicts()) return nullptr;
   const Bytes demand = DemandWith(request.bytes);
   const Bytes slack = Bytes{SlotsFor(demand)} * kChunkBytes - demand;
   if (allocator_.LostInParts() <= std::max(slack, demand / kMayBeLost)) return nullptr;

@@ -150,6 +150,7 @@ std::vector<Trace> GeneratedTraces() {
   all.push_back(
       Named("variable, recompute, ZeRO-3", GenerateTransformer(Sharded(VaryingLength()))));
   all.push_back(Named("variable, recompute, LoRA", GenerateTransformer(LowRank())));
+  all.push_back(Named("adapters, 4-bit weights", GenerateQuantized(QuantizedShape())));
   all.push_back(Named("mixture of experts", GenerateTransformer(Experts())));
   all.push_back(Named("convolutions", GenerateConvolutions(ConvolutionShape())));
   all.push_back(Named("small, variable, recompute", GenerateTransformer(Small())));

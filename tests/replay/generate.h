@@ -1,7 +1,7 @@
 // Generated allocation traces of training: transformers of fixed shape or with batches of varying
-// length, with recomputation, gathered (ZeRO-3) weights, low-rank adapters (LoRA), a mixture of
-// experts; convolutions; caches that grow; requests without order; several streams; several
-// processes on one device.
+// length, with recomputation, gathered (ZeRO-3) weights, low-rank adapters (LoRA, also over weights
+// of four bits), a mixture of experts; convolutions; caches that grow; requests without order;
+// several streams; several processes on one device.
 // The same seed gives the same trace.
 //
 // Sizes and lifetimes follow PyTorch's eager mode: activations kept for the backward pass are freed
@@ -36,6 +36,21 @@ struct TransformerShape {
 };
 
 Trace GenerateTransformer(const TransformerShape& shape);
+
+struct QuantizedShape {
+  uint64_t layers = 24;
+  uint64_t width = 4096;
+  uint64_t inner = 11008;
+  uint64_t vocabulary = 32000;
+  uint64_t rank = 64;  // of the adapters
+  uint64_t shortest = 200;
+  uint64_t longest = 1536;
+  uint64_t steps = 12;
+  uint64_t seed = 1;
+};
+
+// A transformer with frozen weights of four bits, adapters, and optimizer state of one byte each.
+Trace GenerateQuantized(const QuantizedShape& shape);
 
 struct ConvolutionShape {
   uint64_t blocks = 24;  // of four branches each
