@@ -40,8 +40,8 @@ core::ArenaSeam DeviceMemory::Seam() {
     return static_cast<ChunkIndex>(Self(owner)->supply_.reserve(Place::kDevice));
   };
   seam.acquire = [](void* owner, ChunkIndex count) { Self(owner)->Acquire(count); };
-  seam.order = [](void* owner, core::StreamId, core::FenceId fence) {
-    return Self(owner)->streams.Require(fence);
+  seam.order = [](void* owner, core::StreamId stream, core::FenceId fence) {
+    return Self(owner)->streams.Require(stream, fence);
   };
   seam.settle = [](void* owner, core::FenceId) {
     Self(owner)->EnterSafepoint();
@@ -58,9 +58,9 @@ core::ArenaSeam DeviceMemory::Seam() {
 }
 
 // One request, with the safepoint that it may have needed.
-Block* DeviceMemory::PlaceBlock(Bytes bytes) {
+Block* DeviceMemory::PlaceBlock(Bytes bytes, core::StreamId stream) {
   arena_.Passed(streams.passed());
-  Block* block = arena_.Allocate(bytes);
+  Block* block = arena_.Allocate(bytes, stream);
   if (point_.has_value()) {
     counters_.stall_ns += static_cast<uint64_t>(NowNs() - point_->started_ns());
     point_.reset();
@@ -187,7 +187,7 @@ void DeviceMemory::Stock(Place place, uint64_t count) {
 
 // The daemon may have asked other jobs to make room for this one; they do so at their next launch.
 // The job's own error would be final, so it is worth a moment.
-Block* DeviceMemory::WaitForOtherJobs(Bytes bytes) {
+Block* DeviceMemory::WaitForOtherJobs(Bytes bytes, core::StreamId stream) {
   const int64_t started = NowNs();
   const timespec pause = {0, 10000000};
   Block* block = nullptr;
@@ -202,7 +202,7 @@ Block* DeviceMemory::WaitForOtherJobs(Bytes bytes) {
       if (offer.got == 0) nanosleep(&pause, nullptr);
     }
     supply_.Accept(Place::kDevice, offer);
-    if (offer.got != 0) block = PlaceBlock(bytes);
+    if (offer.got != 0) block = PlaceBlock(bytes, stream);
   }
   counters_.stall_ns += static_cast<uint64_t>(NowNs() - started);
   return block;

@@ -76,12 +76,15 @@ void DeviceMemory::SetBudgets(Bytes device_bytes, Bytes host_bytes) {
   supply_.SetBudget(Place::kHost, host_bytes);
 }
 
-CUresult DeviceMemory::Allocate(Bytes bytes, CUcontext context, CUdeviceptr* address, bool pooled) {
+CUresult DeviceMemory::Allocate(Bytes bytes, CUcontext context, CUdeviceptr* address, bool pooled,
+                                core::StreamId stream) {
   NoteContext(context);
   FollowPolicy();
   streams.Poll();
-  Block* block = PlaceBlock(bytes);
-  if (block == nullptr && !broken_ && !streams.capturing()) block = WaitForOtherJobs(bytes);
+  Block* block = PlaceBlock(bytes, stream);
+  if (block == nullptr && !broken_ && !streams.capturing()) {
+    block = WaitForOtherJobs(bytes, stream);
+  }
   if (block == nullptr) {
     // During a capture the driver gets its turn, and says what the job hears.
     if (!streams.capturing()) ++counters_.ooms;
@@ -99,7 +102,7 @@ CUresult DeviceMemory::Allocate(Bytes bytes, CUcontext context, CUdeviceptr* add
   return CUDA_SUCCESS;
 }
 
-bool DeviceMemory::Free(CUdeviceptr address) {
+bool DeviceMemory::Free(CUdeviceptr address, core::StreamId stream) {
   Block* block = arena_.Find(address - base_);
   if (block == nullptr || AddressOf(block) != address) return false;
   const Bytes active = OnDevice(sums_.allocated());
@@ -111,7 +114,8 @@ bool DeviceMemory::Free(CUdeviceptr address) {
   for (int i = 0; i < peer_count_; ++i) peers_[i]->SynchronizeAll();
   iteration_.Died(NameOf(block));
   if (brought_count_ != 0) JudgeBrought(block);
-  arena_.Free(block, core::kAnyStream, streams.open_epoch());
+  const bool pooled = ContextOf(block) == nullptr;  // of others no order is promised
+  arena_.Free(block, pooled ? stream : core::kAnyStream, streams.open_epoch());
   ++counters_.frees;
   if (supply_.reserve(Place::kDevice) > kReserveFloor || counters_.frees % kFreesPerLook == 0) {
     Decay();

@@ -85,11 +85,13 @@ class DeviceMemory {
   CUdevice device() const { return device_; }
 
   // ---- Allocation. Codes are what the job gets.
-  // `pooled` memory (stream-ordered) outlives the context it was allocated in.
-  CUresult Allocate(core::Bytes bytes, CUcontext context, CUdeviceptr* address,
-                    bool pooled = false);
-  // False: `address` is no live buffer's base.
-  bool Free(CUdeviceptr address);
+  // `pooled` memory (stream-ordered) outlives the context it was allocated in; with an id of
+  // `streams` it is for work after this moment in the order of that stream only.
+  CUresult Allocate(core::Bytes bytes, CUcontext context, CUdeviceptr* address, bool pooled = false,
+                    core::StreamId stream = core::kAnyStream);
+  // With an id of `streams`: pooled memory goes in the order of that stream, after all work on the
+  // buffer. False: `address` is no live buffer's base.
+  bool Free(CUdeviceptr address, core::StreamId stream = core::kAnyStream);
   core::Block* Find(CUdeviceptr address) const { return arena_.Find(address - base_); }
   CUdeviceptr AddressOf(const core::Block* block) const { return base_ + block->offset; }
   void MemInfo(size_t* free_bytes, size_t* total_bytes);
@@ -192,8 +194,8 @@ class DeviceMemory {
 
   // ---- The owner's side of the arena (backing.cc).
   core::ArenaSeam Seam();
-  core::Block* PlaceBlock(core::Bytes bytes);
-  core::Block* WaitForOtherJobs(core::Bytes bytes);
+  core::Block* PlaceBlock(core::Bytes bytes, core::StreamId stream);
+  core::Block* WaitForOtherJobs(core::Bytes bytes, core::StreamId stream);
   bool EnterSafepoint();
   bool Map(Place place, core::ChunkIndex first, core::ChunkIndex count);
   bool MapOnHost(core::ChunkIndex first, core::ChunkIndex count);

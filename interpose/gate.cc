@@ -126,23 +126,11 @@ struct Pass {
   StreamRecord* stream = nullptr;
 };
 
-DeviceMemory* HomeOf(ProcessMemory* process, CUstream stream, CUcontext* context) {
-  DeviceMemory* home = process->Current(context);
-  const bool plain =
-      stream != nullptr && stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD;
-  if (process->device_count == 1 || !plain || process->driver->cuStreamGetDevice == nullptr) {
-    return home;
-  }
-  CUdevice device = -1;
-  if (process->driver->cuStreamGetDevice(stream, &device) != CUDA_SUCCESS) return home;
-  return device >= 0 && device < process->device_count ? process->devices[device] : home;
-}
-
 // `what` is the same when the job does the same again, see core/iteration.h.
 Pass Enter(ProcessMemory* process, CUstream stream, const Touched& touched, uint64_t what) {
   Pass pass;
   CUcontext context = nullptr;
-  DeviceMemory* home = HomeOf(process, stream, &context);
+  DeviceMemory* home = process->HomeOf(stream, &context);
   pass.devices = touched.devices | (home != nullptr ? 1u << home->device() : 0);
   for (uint32_t left = pass.devices; left != 0; left &= left - 1) {
     process->devices[__builtin_ctz(left)]->mutex.Lock();

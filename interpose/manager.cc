@@ -12,8 +12,16 @@ namespace {
 
 constexpr size_t kPitch = 512;
 
+// In whose order memory of `memory` is allocated or freed; its lock is held.
+core::StreamId IdOf(ProcessMemory* process, DeviceMemory* memory, CUstream stream) {
+  CUcontext context;
+  if (process->HomeOf(stream, &context) != memory) return core::kAnyStream;
+  return memory->streams.IdOf(stream, context);
+}
+
+// `stream`: of stream-ordered memory; null for other memory, which work of any stream may use.
 bool AllocateFor(const Guard& guard, CUdeviceptr* address, size_t bytes, CUresult* result,
-                 bool pooled = false) {
+                 const CUstream* stream = nullptr) {
   ProcessMemory* process = GetProcessMemory();
   CUcontext context;
   if (process == nullptr || !guard.entered() || address == nullptr || bytes == 0) return false;
@@ -21,11 +29,30 @@ bool AllocateFor(const Guard& guard, CUdeviceptr* address, size_t bytes, CUresul
   if (memory == nullptr) return false;
   {
     MutexLock lock(&memory->mutex);
+    const bool pooled = stream != nullptr;
     if (memory->broken() || (pooled && memory->uses_own_pool)) return false;
-    *result = memory->Allocate(bytes, context, address, pooled);
+    const core::StreamId id = pooled ? IdOf(process, memory, *stream) : core::kAnyStream;
+    *result = memory->Allocate(bytes, context, address, pooled, id);
     // A capture forbids waiting for freed ranges and making room. Only the driver can say whether
     // the capture's mode allows this allocation; what it gives is counted as passed through.
     if (*result == CUDA_ERROR_OUT_OF_MEMORY && memory->streams.capturing()) return false;
+  }
+  process->PublishSometimes();
+  return true;
+}
+
+// The fence of a free covers all streams with work in flight. Stream-ordered memory was last used
+// before its free in the order of `stream`, so what comes after it there needs no fence.
+bool FreeFor(const Guard& guard, CUdeviceptr address, CUresult* result,
+             const CUstream* stream = nullptr) {
+  ProcessMemory* process = GetProcessMemory();
+  if (process == nullptr || !guard.entered()) return false;
+  DeviceMemory* memory = process->Owner(address);
+  if (memory == nullptr) return false;
+  {
+    MutexLock lock(&memory->mutex);
+    const core::StreamId id = stream != nullptr ? IdOf(process, memory, *stream) : core::kAnyStream;
+    *result = memory->Free(address, id) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
   }
   process->PublishSometimes();
   return true;
@@ -79,25 +106,15 @@ bool ManagerAllocAsync(const Guard& guard, CUdeviceptr* address, size_t bytes, C
   ProcessMemory* process = GetProcessMemory();
   // Inside a capture the allocation becomes a node of the graph: the driver's own business.
   if (process == nullptr || !guard.entered() || StreamIsCapturing(process, stream)) return false;
-  return AllocateFor(guard, address, bytes, result, true);
+  return AllocateFor(guard, address, bytes, result, &stream);
 }
 
 bool ManagerFree(const Guard& guard, CUdeviceptr address, CUresult* result) {
-  ProcessMemory* process = GetProcessMemory();
-  if (process == nullptr || !guard.entered()) return false;
-  DeviceMemory* memory = process->Owner(address);
-  if (memory == nullptr) return false;
-  {
-    MutexLock lock(&memory->mutex);
-    *result = memory->Free(address) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
-  }
-  process->PublishSometimes();
-  return true;
+  return FreeFor(guard, address, result);
 }
 
-// The fence of a free covers all streams with work in flight, `stream` among them.
-bool ManagerFreeAsync(const Guard& guard, CUdeviceptr address, CUstream, CUresult* result) {
-  return ManagerFree(guard, address, result);
+bool ManagerFreeAsync(const Guard& guard, CUdeviceptr address, CUstream stream, CUresult* result) {
+  return FreeFor(guard, address, result, &stream);
 }
 
 bool ManagerMemGetInfo(const Guard& guard, size_t* free_bytes, size_t* total_bytes,

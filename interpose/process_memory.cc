@@ -141,6 +141,16 @@ DeviceMemory* ProcessMemory::Current(CUcontext* context) {
   return device >= 0 && device < device_count ? devices[device] : nullptr;
 }
 
+DeviceMemory* ProcessMemory::HomeOf(CUstream stream, CUcontext* context) {
+  DeviceMemory* home = Current(context);
+  const bool plain =
+      stream != nullptr && stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD;
+  if (device_count == 1 || !plain || driver->cuStreamGetDevice == nullptr) return home;
+  CUdevice device = -1;
+  if (driver->cuStreamGetDevice(stream, &device) != CUDA_SUCCESS) return home;
+  return device >= 0 && device < device_count ? devices[device] : home;
+}
+
 void ProcessMemory::PublishSometimes() {
   // Not one atomic step: two threads that count as one only delay the next look.
   const uint32_t passed = gates.load(std::memory_order_relaxed);

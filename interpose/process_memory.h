@@ -24,6 +24,8 @@ struct ProcessMemory {
   // The device of the current context, or null when it is not managed (`*context` is then
   // undefined).
   DeviceMemory* Current(CUcontext* context);
+  // The device of `stream`, with the current context; the current one's where that is not known.
+  DeviceMemory* HomeOf(CUstream stream, CUcontext* context);
   // The device whose arena holds `address`, or null.
   DeviceMemory* Owner(CUdeviceptr address) {
     for (int i = 0; i < device_count; ++i) {

@@ -14,16 +14,23 @@ CUstream Normal(CUstream stream) {
 
 }  // namespace
 
-StreamRecord* StreamBook::Find(CUstream stream, CUcontext context) {
+StreamRecord* StreamBook::Known(CUstream stream, CUcontext context) {
   stream = Normal(stream);
-  StreamRecord* spare = nullptr;
   for (uint32_t i = 0; i < record_count_; ++i) {
     StreamRecord& record = records_[i];
     if (record.used && record.handle == stream &&
         (stream != CU_STREAM_LEGACY || record.context == context)) {
       return &record;
     }
-    if (!record.used && spare == nullptr) spare = &record;
+  }
+  return nullptr;
+}
+
+StreamRecord* StreamBook::Find(CUstream stream, CUcontext context) {
+  if (StreamRecord* known = Known(stream, context)) return known;
+  StreamRecord* spare = nullptr;
+  for (uint32_t i = 0; i < record_count_ && spare == nullptr; ++i) {
+    if (!records_[i].used) spare = &records_[i];
   }
   if (spare == nullptr && record_count_ < kStreams) spare = &records_[record_count_++];
   if (spare == nullptr) {
@@ -31,13 +38,20 @@ StreamRecord* StreamBook::Find(CUstream stream, CUcontext context) {
     return nullptr;
   }
   spare->number = static_cast<uint32_t>(spare - records_);
-  spare->handle = stream;
+  spare->id = ++last_id_;
+  spare->handle = Normal(stream);
   spare->context = context;
   spare->capturing = false;
   spare->waited = passed_;
   spare->busy.store(0, std::memory_order_relaxed);
   spare->used = true;
   return spare;
+}
+
+core::StreamId StreamBook::IdOf(CUstream stream, CUcontext context) {
+  if (stream == CU_STREAM_PER_THREAD) return core::kAnyStream;
+  const StreamRecord* record = Known(stream, context);
+  return record == nullptr || InCapture(record) ? core::kAnyStream : record->id;
 }
 
 void StreamBook::Created(CUstream stream, CUcontext context) {
@@ -158,31 +172,34 @@ void StreamBook::Poll() {
   if (oldest - 1 > passed_) passed_ = oldest - 1;
 }
 
-bool StreamBook::Wait(StreamRecord* record) {
+// Until `fence`, which is beyond what it waits for already.
+bool StreamBook::Wait(StreamRecord* record, core::FenceId fence) {
   if (!MayTouch(record)) return false;
   ContextScope scope(*driver_, record->context);
   if (!scope.ok()) return false;
   for (uint32_t i = 0; i < pending_count_; ++i) {
     const Pending& pending = pending_[(pending_first_ + i) % kPending];
     if (pending.epoch <= record->waited || pending.stream == record) continue;
-    if (pending.epoch > required_) break;
+    if (pending.epoch > fence) break;
     if (driver_->cuStreamWaitEvent(record->handle, pending.event, 0) != CUDA_SUCCESS) return false;
   }
-  record->waited = required_;
+  record->waited = fence;
   return true;
 }
 
-bool StreamBook::Require(core::FenceId fence) {
+bool StreamBook::Require(core::StreamId id, core::FenceId fence) {
   if (fence <= passed_) return true;
   Poll();
   if (fence <= passed_) return true;
   if (fence >= open_ && !Close()) return false;
   if (fence <= passed_) return true;
-  if (fence > required_) required_ = fence;
+  const bool all = id == core::kAnyStream;
+  const core::FenceId until = all && fence < required_ ? required_ : fence;
+  if (all) required_ = until;
   for (uint32_t i = 0; i < record_count_; ++i) {
     StreamRecord& record = records_[i];
-    if (!record.used || record.waited >= required_) continue;
-    if (!Wait(&record)) return false;
+    if (!record.used || record.waited >= until || (!all && record.id != id)) continue;
+    if (!Wait(&record, until)) return false;
   }
   return true;
 }

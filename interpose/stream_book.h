@@ -24,7 +24,8 @@ struct StreamRecord {
   bool capturing = false;
   core::FenceId waited = 0;  // every event up to this epoch is waited for
   uint32_t number = 0;
-  std::atomic<uint32_t> busy{0};  // got work since its last event
+  core::StreamId id = core::kAnyStream;  // of no other stream, before or after
+  std::atomic<uint32_t> busy{0};         // got work since its last event
 };
 
 class StreamBook {
@@ -53,12 +54,17 @@ class StreamBook {
   // that has not. Nothing is recorded.
   void Poll();
 
-  // Makes every stream that may use memory freed at `fence` wait for it, before this returns.
-  // False: not possible now (capture, or the driver refused); the memory must not be handed out.
-  bool Require(core::FenceId fence);
+  // The id of a stream in whose order memory is allocated or freed; kAnyStream where that says
+  // nothing: it was never seen, is captured, or is each thread's own by the same handle.
+  core::StreamId IdOf(CUstream stream, CUcontext context);
+
+  // Makes every stream that may use memory freed at `fence` wait for it, before this returns: the
+  // one of this id, or all. False: not possible now (capture, or the driver refused); the memory
+  // must not be handed out.
+  bool Require(core::StreamId id, core::FenceId fence);
   // Before work goes to `record`: waits that it still lacks (default streams, new streams).
   bool BeforeWork(StreamRecord* record) {
-    return record->waited >= required_ || record->capturing || Wait(record);
+    return record->waited >= required_ || record->capturing || Wait(record, required_);
   }
   // Lets `follower` wait for all work that streams have got so far. False: not possible now.
   bool Follow(CUstream follower);
@@ -77,9 +83,10 @@ class StreamBook {
   static constexpr uint32_t kPending = 4096;
   static constexpr uint32_t kIdleEvents = 256;
 
+  StreamRecord* Known(CUstream stream, CUcontext context);
   bool Close();
   bool RecordEvent(StreamRecord* record);
-  bool Wait(StreamRecord* record);
+  bool Wait(StreamRecord* record, core::FenceId fence);
   CUevent TakeEvent();
   void PutEvent(CUevent event);
   bool MayTouch(const StreamRecord* record);
@@ -97,6 +104,7 @@ class StreamBook {
   core::FenceId passed_ = 0;
   core::FenceId required_ = 0;
   int captures_ = 0;
+  core::StreamId last_id_ = core::kAnyStream;
   bool overflow_ = false;  // a stream has no record: only a synchronised host makes memory safe
 };
 

@@ -87,6 +87,31 @@ TEST_F(PoolContract, AnotherStreamMayUseItOnceOrdered) {
   EXPECT_EQ(result.Read(), Same(kCount, 9));
 }
 
+// Nothing waits on the host in between, so that what one stream frees another one gets while it is
+// still to be read there; plain memory among it is for all streams at once.
+TEST_F(PoolContract, StreamsThatFreeAndAllocateInTurnKeepTheirBytesApart) {
+  constexpr int kRounds = 60;
+  constexpr int kStreams = 3;
+  Stream streams[kStreams];
+  Pinned<unsigned> host(kRounds);
+  for (unsigned round = 0; round < kRounds; ++round) {
+    const cudaStream_t stream = streams[round * 7 % 5 % kStreams];
+    const int count = round % 4 == 0 ? 400 * kCount : kCount * static_cast<int>(1 + round % 3 * 40);
+    const size_t bytes = static_cast<size_t>(count) * sizeof(unsigned);
+    const bool plain = round % 7 == 3;
+    unsigned* data = nullptr;
+    void** address = reinterpret_cast<void**>(&data);
+    RT_OK(plain ? cudaMalloc(address, bytes) : cudaMallocAsync(address, bytes, stream));
+    RT_OK(Fill(data, round, count, stream));
+    RT_OK(Affine(data, 3, 1, count, stream));
+    RT_OK(cudaMemcpyAsync(host.get() + round, data + count - 1, sizeof(unsigned),
+                          cudaMemcpyDeviceToHost, stream));
+    RT_OK(plain ? cudaFree(data) : cudaFreeAsync(data, stream));
+  }
+  RT_OK(cudaDeviceSynchronize());
+  for (unsigned round = 0; round < kRounds; ++round) EXPECT_EQ(host[round], 3 * round + 1) << round;
+}
+
 TEST_F(PoolContract, PlainFreeTakesPoolMemory) {
   Stream stream;
   void* data = nullptr;

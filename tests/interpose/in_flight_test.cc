@@ -137,6 +137,89 @@ TEST_F(InFlightTest, WhatCameIntoMovedMemoryLeavesForTheHostAndComesBackWhole) {
   EXPECT_TRUE(memory_->Validate());
 }
 
+// All memory there is was freed in the order of stream 0, which has yet to write it.
+class StreamOrderTest : public InFlightTest {
+ protected:
+  void SetUp() override {
+    InFlightTest::SetUp();
+    Start(kGap, 0);
+    for (int i = 0; i < 2; ++i) records_[i] = memory_->streams.Find(streams_[i], context_);
+    gap_ = AllocateOn(0);
+    Set(0, gap_, kGap, 1);
+    ASSERT_TRUE(memory_->Free(gap_, IdOf(streams_[0])));
+    call_counts.Reset(0);
+  }
+  core::StreamId IdOf(CUstream stream) { return memory_->streams.IdOf(stream, context_); }
+  CUdeviceptr AllocateOn(int stream) {
+    CUdeviceptr address = 0;
+    memory_->Allocate(kGap, context_, &address, true, IdOf(streams_[stream]));
+    return address;
+  }
+};
+
+TEST_F(StreamOrderTest, TheSameStreamUsesItAgainWithoutAnEvent) {
+  EXPECT_EQ(AllocateOn(0), gap_);
+  EXPECT_EQ(call_counts.all, 0);
+  Set(0, gap_, kGap, 2);
+  ExpectAll(gap_, kGap, 2, 0);
+}
+
+TEST_F(StreamOrderTest, AnotherStreamWaitsForItAndNoThirdOne) {
+  CUstream third;
+  ASSERT_EQ(real_driver.cuStreamCreate(&third, CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  memory_->streams.Created(third, context_);
+  call_counts.Reset(0);
+  EXPECT_EQ(AllocateOn(1), gap_);
+  EXPECT_EQ(call_counts.of["cuStreamWaitEvent"], 1);
+  Set(1, gap_, kGap, 2);
+  ExpectAll(gap_, kGap, 2, 1);
+  memory_->streams.Destroying(third, context_);
+  real_driver.cuStreamDestroy(third);
+}
+
+TEST_F(StreamOrderTest, MemoryOfNoStreamIsWaitedForByAll) {
+  call_counts.Reset(0);
+  EXPECT_EQ(Allocate(kGap), gap_);
+  EXPECT_EQ(call_counts.of["cuStreamWaitEvent"], 1) << "of stream 1; stream 0 waits for itself";
+  Set(1, gap_, kGap, 2);
+  ExpectAll(gap_, kGap, 2, 1);
+}
+
+TEST_F(StreamOrderTest, MemoryOfNoStreamIsNotTakenForThatOfTheStreamItIsFreedOn) {
+  const CUdeviceptr plain = Allocate(kGap);
+  Set(1, plain, kGap, 1);
+  ASSERT_TRUE(memory_->Free(plain, IdOf(streams_[0])));
+  call_counts.Reset(0);
+  EXPECT_EQ(AllocateOn(0), plain);
+  EXPECT_EQ(call_counts.of["cuStreamWaitEvent"], 1);
+  Set(0, plain, kGap, 2);
+  ExpectAll(plain, kGap, 2, 0);
+}
+
+TEST_F(StreamOrderTest, AStreamThatCameLaterIsNotTakenForADestroyedOne) {
+  const core::StreamId former = IdOf(streams_[0]);
+  memory_->streams.Destroying(streams_[0], context_);
+  ASSERT_EQ(real_driver.cuStreamDestroy(streams_[0]), CUDA_SUCCESS);
+  ASSERT_EQ(real_driver.cuStreamCreate(&streams_[0], CU_STREAM_NON_BLOCKING), CUDA_SUCCESS);
+  memory_->streams.Created(streams_[0], context_);
+  records_[0] = memory_->streams.Find(streams_[0], context_);
+  EXPECT_NE(IdOf(streams_[0]), former);
+  call_counts.Reset(0);
+  EXPECT_EQ(AllocateOn(0), gap_);
+  EXPECT_EQ(call_counts.of["cuStreamWaitEvent"], 1);
+  Set(0, gap_, kGap, 2);
+  ExpectAll(gap_, kGap, 2, 0);
+}
+
+TEST_F(StreamOrderTest, NoOrderIsTakenForGrantedWhereNoneIsKnown) {
+  EXPECT_EQ(IdOf(CU_STREAM_PER_THREAD), core::kAnyStream) << "it is another one in each thread";
+  EXPECT_EQ(IdOf(reinterpret_cast<CUstream>(uintptr_t{0x1234})), core::kAnyStream);
+  memory_->streams.CaptureBegan(streams_[0], context_);
+  EXPECT_EQ(IdOf(streams_[0]), core::kAnyStream) << "its work does not run now";
+  memory_->streams.CaptureEnded(streams_[0], context_);
+  EXPECT_NE(IdOf(streams_[0]), core::kAnyStream);
+}
+
 TEST_F(InFlightTest, NothingMovesInFlightWhileAStreamIsCaptured) {
   memory_->streams.CaptureBegan(streams_[1], context_);
   CUdeviceptr large = 0;

@@ -19,7 +19,10 @@ constexpr ChunkIndex kSlots = 1u << 18;  // 512 GiB of addresses
 class Ours : public Policy {
  public:
   Ours(Device* device, const OursOptions& options)
-      : device_(device), late_(options.requests_late != 0), fences_(options.requests_late) {
+      : device_(device),
+        late_(options.requests_late != 0),
+        knows_streams_(!late_ || options.in_stream_order),
+        fences_(options.requests_late) {
     core::ArenaOptions arena;
     if (!options.use_default_slack) arena.slack_permille = options.slack_permille;
     ok_ = arena_.Init(kSlots, Seam(), arena);
@@ -113,7 +116,9 @@ class Ours : public Policy {
     reserve_ += static_cast<ChunkIndex>(most);
   }
 
-  core::StreamId StreamOf(uint32_t stream) const { return late_ ? core::kAnyStream : stream + 1; }
+  core::StreamId StreamOf(uint32_t stream) const {
+    return knows_streams_ ? stream + 1 : core::kAnyStream;
+  }
 
   ChunkIndex Available() {
     Bytes bytes = device_->left();
@@ -144,6 +149,7 @@ class Ours : public Policy {
 
   Device* device_;
   bool late_;
+  bool knows_streams_;
   core::LateFences fences_;
   core::Arena arena_;
   bool ok_ = false;

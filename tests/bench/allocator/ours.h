@@ -14,9 +14,10 @@ namespace tidemark::bench {
 struct OursOptions {
   uint32_t slack_permille = 0;
   bool use_default_slack = true;  // what the product starts with
-  // Above 0: frees are in flight for so many requests (tests/core/late_fences.h), and nobody knows
-  // on which stream, as in the shim.
+  // Above 0: frees are in flight for so many requests (tests/core/late_fences.h). On which stream
+  // is known for stream-ordered memory only, as in the shim.
   uint32_t requests_late = 0;
+  bool in_stream_order = false;
 };
 
 std::unique_ptr<Policy> MakeOurs(Device* device, const OursOptions& options);

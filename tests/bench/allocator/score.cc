@@ -151,12 +151,11 @@ Row ScoreFullDevice(const replay::Trace& trace) {
 }
 
 // The same trace while the device is so many requests behind the host.
-Row ScoreInFlight(const replay::Trace& steady) {
-  const PolicyKind kind = {kInFlight, [](Device* device) {
-                             return MakeOurs(device, OursOptions{0, true, kRequestsLate});
-                           }};
+Row ScoreInFlight(const replay::Trace& steady, const char* name, bool in_stream_order) {
+  const OursOptions options = {0, true, kRequestsLate, in_stream_order};
+  const PolicyKind kind = {name, [options](Device* device) { return MakeOurs(device, options); }};
   const Replayed replayed = Replay(steady, kind, kNoLimit, 0);
-  Row row = Floor(kInFlight, steady, replayed.peak_held);
+  Row row = Floor(name, steady, replayed.peak_held);
   row.maps = true;
   row.mapped_unlimited = replayed.mapped_per_step;
   row.burst = replayed.largest_burst;
@@ -168,7 +167,8 @@ void AddFloors(const replay::Trace& trace, const replay::Trace& steady, const st
   const auto wanted = [&](const char* name) {
     return std::string(name).find(only) != std::string::npos;
   };
-  if (wanted(kInFlight)) rows->push_back(ScoreInFlight(steady));
+  if (wanted(kInFlight)) rows->push_back(ScoreInFlight(steady, kInFlight, false));
+  if (wanted(kInOrder)) rows->push_back(ScoreInFlight(steady, kInOrder, true));
   if (wanted(kFewest)) rows->push_back(ScoreFewest(trace));
   if (wanted(kPacking) && trace.blocks.size() <= kMostPackedBlocks) {
     rows->push_back(ScorePacking(trace));
@@ -212,8 +212,8 @@ PolicyKind OursWithSlack(uint32_t permille) {
 }
 
 bool HasAllocator(const std::string& only) {
-  std::vector<std::string> names = {Plain().name, Ours().name,  kPacking, kFewest,
-                                    kPeaksApart,  kPeaksOfStep, kInFlight};
+  std::vector<std::string> names = {Plain().name, Ours().name,  kPacking,  kFewest,
+                                    kPeaksApart,  kPeaksOfStep, kInFlight, kInOrder};
   for (const PolicyKind& kind : Yardsticks()) names.push_back(kind.name);
   return std::any_of(names.begin(), names.end(),
                      [&](const std::string& name) { return name.find(only) != std::string::npos; });

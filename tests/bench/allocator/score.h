@@ -51,6 +51,7 @@ inline constexpr char kFewest[] = "fewest chunks";
 inline constexpr char kPeaksApart[] = "peaks apart";
 inline constexpr char kPeaksOfStep[] = "peaks of a step";
 inline constexpr char kInFlight[] = "Tidemark, in flight";
+inline constexpr char kInOrder[] = "Tidemark, stream order";
 inline constexpr uint32_t kRequestsLate = 100;
 inline constexpr char kFullDevice[] = "Tidemark, full device";
 inline constexpr double kFullDeviceShare = 1.01;  // of the peak: what that device has
