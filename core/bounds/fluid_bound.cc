@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/planner/fluid_mix.h"
 #include "core/planner/fluid_prices.h"
 #include "core/planner/fluid_step.h"
 
@@ -10,12 +11,19 @@ namespace {
 
 using planner::FluidChain;
 using planner::FluidGap;
+using planner::FluidMix;
 using planner::FluidPrices;
 using planner::FluidStep;
 
 constexpr size_t kMostWork = 16'000'000;  // operations of gaps looked at, in all steps together
 constexpr size_t kFewestSteps = 300;
 constexpr size_t kMostSteps = 800;
+// Of the mix, in units of its own (core/planner/fluid_mix.h); and for each operation of the gaps
+// before it is looked at for the first time.
+constexpr uint64_t kMostMixWork = 150'000'000;
+constexpr uint32_t kMostMixEffort = 4;
+constexpr uint64_t kFirstMixWork = 50;
+constexpr double kLittle = 1e-3;  // of the bound: so little more does not count
 
 bool AddChain(const IdleGaps& step, const CopyChain& chain, FluidStep* fluid) {
   FluidChain to;
@@ -40,7 +48,8 @@ class Valuation {
   Valuation(const IdleGaps& step, const Machine& machine)
       : step_(step), machine_(machine), n_(static_cast<uint32_t>(step.demand.size())) {}
 
-  bool Init(const FluidPrices& prices) {
+  template <typename Prices>
+  [[nodiscard]] bool Init(const Prices& prices) {
     if (!away_.Resize(n_) || !out_.Resize(3 * size_t{n_}) || !in_.Resize(3 * size_t{n_}) ||
         !way_out_.Resize(2 * size_t{n_} + 1)) {
       return false;
@@ -147,6 +156,23 @@ bool FindFluidBound(const IdleGaps& gaps, const Machine& machine, double expecte
   Valuation valuation(gaps, machine);
   if (!valuation.Init(prices)) return false;
   *stall = std::max(valuation.Run(), 0.0);
+  // What bytes do near them says better ones.
+  Machine roomy = machine;
+  roomy.host_budget = kNoLimit;
+  FluidMix mix(fluid, roomy);
+  if (!mix.Start(prices, expected)) return false;
+  const uint64_t most = kMostMixWork * std::min(effort, kMostMixEffort);
+  double before = 0;
+  uint32_t settled = 0;  // times in a row; once may be by chance
+  for (uint64_t work = kFirstMixWork * fluid.size; work <= most && settled < 2; work *= 2) {
+    mix.Improve(work);
+    if (!valuation.Init(mix)) return false;
+    const double value = valuation.Run();
+    *stall = std::max(value, *stall);
+    const bool is_close = value >= before && value - before <= kLittle * value;
+    settled = is_close ? settled + 1 : 0;
+    before = value;
+  }
   return true;
 }
 

@@ -50,6 +50,15 @@ class FluidLoad {
   // ns per byte; no room is dearer.
   double highest_away() const { return out_unit_ + in_unit_; }
 
+  // Of the centre, in ns per byte.
+  double away_price(uint32_t k) const { return rooms_[k].centre; }
+  double out_price(uint32_t slot) const {
+    return (slots_[slot].centre[0] + slots_[slot].centre[1] * out_to_in_) * out_unit_;
+  }
+  double in_price(uint32_t slot) const {
+    return (slots_[slot].centre[1] + slots_[slot].centre[0] * in_to_out_) * in_unit_;
+  }
+
   // What was looked at, in units of kPriceWork.
   uint64_t work() const { return work_; }
 

@@ -5,10 +5,11 @@
 namespace tidemark::core::planner {
 namespace {
 
-constexpr uint32_t kMostCourses = 64;  // with fewer it comes less close
-constexpr uint32_t kMoves = 3;         // of bytes, in one visit of a class
-constexpr double kNothing = 1e-9;      // of a class's bytes, or of the highest price
-constexpr uint64_t kWorkOfGap = 10;    // in units of kPriceWork; a stretch of a gap is 1
+constexpr uint32_t kFewCourses = 16;  // of a class, beside one for each stretch of its gaps: with
+                                      // fewer than it needs the mix comes nowhere near
+constexpr uint32_t kMoves = 3;        // of bytes, in one visit of a class
+constexpr double kNothing = 1e-9;     // of a class's bytes, or of the highest price
+constexpr uint64_t kWorkOfGap = 10;   // in units of kPriceWork; a stretch of a gap is 1
 
 }  // namespace
 
@@ -20,42 +21,41 @@ bool FluidMix::Allocate() {
   if (!of_classes_.Resize(classes)) return false;
   size_t courses = 0, stays = 0;
   for (uint32_t c = 0; c < classes; ++c) {
-    of_classes_[c] = {courses, stays, 0};
-    courses += kMostCourses;
-    stays += size_t{kMostCourses} * GapsOf(c);
+    const uint32_t most = kFewCourses + step_.classes[c].size;
+    of_classes_[c] = {courses, stays, most, 0};
+    courses += most;
+    stays += size_t{most} * GapsOf(c);
   }
+  const size_t sums = 2 * step_.demand.size() + 3;
   return finder_.Allocate() && courses_.Resize(courses) && stays_.Resize(stays) &&
-         sums_.Resize(2 * step_.demand.size() + 3) &&
-         host_sums_.Resize(2 * step_.demand.size() + 3, 0);
-}
-
-bool FluidMix::Run(const FluidPrices& prices, uint64_t most_work, double stall) {
-  if (!Allocate() || !load_.Start(prices, stall)) return false;
-  Start();
-  const auto classes = static_cast<uint32_t>(step_.classes.size());
-  for (uint32_t round = 0; work() < most_work; ++round) {
-    for (uint32_t c = 0; c < classes; ++c) Visit(round % 2 == 0 ? c : classes - 1 - c);
-    load_.Follow();
-  }
-  if (!AllocateShares()) return false;
-  FindShares();
-  return true;
+         sums_.Resize(sums) && host_sums_.Resize(sums);
 }
 
 // With all bytes of a class on the course that is best at the first prices.
-void FluidMix::Start() {
+bool FluidMix::Start(const FluidPrices& prices, double stall) {
+  if (!Allocate() || !load_.Start(prices, stall)) return false;
   const auto classes = static_cast<uint32_t>(step_.classes.size());
   for (uint32_t c = 0; c < classes; ++c) {
     finder_.Find(c);
     CourseOf(c, AddFound(c)).bytes = step_.classes[c].bytes;
   }
   for (uint32_t c = 0; c < classes; ++c) {
-    AddCopies(c, 0, step_.classes[c].bytes);
-    AddAways(c, 0, step_.classes[c].bytes);
+    const double bytes = step_.classes[c].bytes;
+    AddCopies(c, 0, bytes);
+    AddAways(c, 0, bytes);
     const Held held = HeldBy(c, 0);
-    if (load_.minds_host()) load_.AddHost(held.from, held.to, step_.classes[c].bytes);
+    if (load_.minds_host()) load_.AddHost(held.from, held.to, bytes);
   }
   load_.Follow();
+  return true;
+}
+
+void FluidMix::Improve(uint64_t most_work) {
+  const auto classes = static_cast<uint32_t>(step_.classes.size());
+  for (; work() < most_work; ++round_) {
+    for (uint32_t c = 0; c < classes; ++c) Visit(round_ % 2 == 0 ? c : classes - 1 - c);
+    load_.Follow();
+  }
 }
 
 void FluidMix::Visit(uint32_t c) {
@@ -75,7 +75,7 @@ uint32_t FluidMix::AddFound(uint32_t c) {
     if (IsFound(c, k)) return k;
     if (CourseOf(c, k).bytes < CourseOf(c, least).bytes) least = k;
   }
-  if (count == kMostCourses) {
+  if (count == of_classes_[c].most) {
     Shift(c, least, least == 0 ? 1 : 0, CourseOf(c, least).bytes);
   } else if (count == 0 || CourseOf(c, least).bytes > 0) {
     least = count++;
@@ -258,7 +258,8 @@ bool FluidMix::AllocateShares() {
   return shares_.Resize(size, 0);
 }
 
-void FluidMix::FindShares() {
+bool FluidMix::FindShares() {
+  if (!AllocateShares()) return false;
   double share = 0;
   const auto add = [&](const FluidShares& of, uint32_t when) {
     shares_[of.at + when - of.first] += share;
@@ -278,6 +279,7 @@ void FluidMix::FindShares() {
       }
     }
   }
+  return true;
 }
 
 }  // namespace tidemark::core::planner

@@ -2,7 +2,7 @@
 // as it can: for the chains of each class a mix of courses (fluid_course.h), so many bytes on each.
 // One class after the other moves bytes from its dearest course to the cheapest there is, as many
 // as the prices of fluid_load.h allow that this changes: pairwise steps (Lacoste-Julien and Jaggi
-// 2015). Threads: none of its own.
+// 2015). core/bounds asks for the prices that this comes to. Threads: none of its own.
 
 #ifndef TIDEMARK_CORE_PLANNER_FLUID_MIX_H_
 #define TIDEMARK_CORE_PLANNER_FLUID_MIX_H_
@@ -30,10 +30,20 @@ class FluidMix {
   // The step is kept by reference, and has a gap.
   FluidMix(const FluidStep& step, const Machine& machine);
 
-  // From these prices on, round after round until so much work (in units of kPriceWork) is done;
-  // `stall` in ns: about how much longer than its operations the step takes. False: no host memory.
-  [[nodiscard]] bool Run(const FluidPrices& prices, uint64_t most_work, double stall);
+  // From these prices on; `stall` in ns: about how much longer than its operations the step takes.
+  // False: no host memory.
+  [[nodiscard]] bool Start(const FluidPrices& prices, double stall);
+  // Round after round, until so much work (in units of kPriceWork) is done since the start.
+  void Improve(uint64_t most_work);
+  uint64_t work() const { return work_ + load_.work(); }
 
+  // The prices that it came to, in ns per byte.
+  double away_price(uint32_t k) const { return load_.away_price(k); }
+  double out_price(uint32_t slot) const { return load_.out_price(slot); }
+  double in_price(uint32_t slot) const { return load_.in_price(slot); }
+
+  // Fills the shares below. False: no host memory.
+  [[nodiscard]] bool FindShares();
   // Of a gap of the first chain of a class: boundaries, and slots of copies in.
   const FluidShares& release(uint32_t gap) const { return gap_shares_[gap].release; }
   const FluidShares& reserve(uint32_t gap) const { return gap_shares_[gap].reserve; }
@@ -42,10 +52,8 @@ class FluidMix {
   const FluidShares& out(uint32_t alike) const { return out_shares_[alike]; }
   double share(const FluidShares& shares, uint32_t k) const { return shares_[shares.at + k]; }
 
-  uint64_t work() const { return work_ + load_.work(); }
-
  private:
-  // Of one class, among its courses; a class has kMostCourses of them, most without bytes.
+  // Of one class, among its courses.
   struct Course {
     double bytes = 0;
     uint32_t out_slot = kNone;
@@ -53,6 +61,7 @@ class FluidMix {
   struct ClassCourses {
     size_t first = 0;       // in courses_
     size_t first_stay = 0;  // in stays_: GapsOf() for each course
+    uint32_t most = 0;      // courses
     uint32_t count = 0;     // in use
   };
   struct GapShares {
@@ -64,7 +73,6 @@ class FluidMix {
   };
 
   [[nodiscard]] bool Allocate();
-  void Start();
   void Visit(uint32_t alike);
   uint32_t AddFound(uint32_t alike);
   bool IsFound(uint32_t alike, uint32_t course) const;
@@ -78,7 +86,6 @@ class FluidMix {
   Held HeldBy(uint32_t alike, uint32_t course) const;
   void ShiftOnHost(uint32_t alike, uint32_t from, uint32_t to, double bytes);
   [[nodiscard]] bool AllocateShares();
-  void FindShares();
 
   const FluidChain& ChainOf(uint32_t alike) const {
     return step_.chains[step_.classes[alike].chain];
@@ -107,6 +114,7 @@ class FluidMix {
   Array<FluidShares> out_shares_;
   Array<double> shares_;
   uint64_t work_ = 0;
+  uint32_t round_ = 0;
 };
 
 }  // namespace tidemark::core::planner

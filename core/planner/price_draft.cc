@@ -142,8 +142,10 @@ DraftResult DraftFluid(const Timeline& timeline, const Machine& machine, double 
   if (!prices.Run(kPriceSteps, stall)) return DraftResult::kNoMemory;
   FluidMix mix(step, machine);
   const uint64_t for_mix = std::min(*work, kMostForMix * work_of_step);
-  if (!mix.Run(prices, for_mix, stall)) return DraftResult::kNoMemory;
+  if (!mix.Start(prices, stall)) return DraftResult::kNoMemory;
+  mix.Improve(for_mix);
   *work -= std::min(*work, mix.work());
+  if (!mix.FindShares()) return DraftResult::kNoMemory;
   Rounding rounding(timeline, machine.chunk_bytes, step, mix, draft);
   const bool done = rounding.Run() && MendDraft(timeline, machine, draft);
   return done ? DraftResult::kDone : DraftResult::kNoMemory;
