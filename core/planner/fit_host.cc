@@ -111,7 +111,7 @@ class Saver {
     const uint32_t end = is_free ? idle->to : last + 1;
     for (; idle->from < end; ++idle->from) host_[idle->from % n_] -= a.bytes;
     if (saving_ == HostSaving::kBack) {
-      a.ready = a.back;
+      a.ready = std::max(a.back, a.reserve);
       return;
     }
     a.copies_late = true;
