@@ -26,6 +26,10 @@ bool DraftChanger::Change(Draft* draft, CoverChoice* choice) {
       if (!ClearBoundary(draft)) return false;
       continue;
     }
+    if (!is_bold_ && !draft->aways.empty() && dice_->Below(3) == 0) {
+      if (!ChangeWindow(draft)) return false;
+      continue;
+    }
     const bool adds = draft->aways.empty() || dice_->Below(4) == 0;
     const OpenWindow& window = windows_[dice_->Below(static_cast<uint32_t>(windows_.size()))];
     if (adds ? !AddPart(window, draft) : !ChangePart(draft, choice)) return false;
@@ -191,47 +195,6 @@ bool DraftChanger::Cut(uint32_t part, Draft* draft) {
   else if (!is_bold_)
     MoveLeave(&rest);
   return draft->aways.Append(rest);
-}
-
-// What leaves or returns at one boundary does so at another one where something does, or stays.
-bool DraftChanger::ClearBoundary(Draft* draft) {
-  const uint32_t n = timeline_.ops();
-  Array<Away>& aways = draft->aways;
-  remaps_.Clear();
-  if (!remaps_.Resize(n, false)) return false;
-  for (const Away& a : aways) remaps_[a.release % n] = remaps_[a.ready % n] = true;
-  const Away& any = aways[dice_->Below(static_cast<uint32_t>(aways.size()))];
-  const uint32_t boundary = (dice_->Below(2) == 0 ? any.release : any.ready) % n;
-  remaps_[boundary] = false;
-  const bool drops = dice_->Below(3) == 0;
-  uint32_t kept = 0;
-  for (Away a : aways) {
-    const bool is_there = a.release % n == boundary || a.ready % n == boundary;
-    if (is_there && drops) continue;
-    if (is_there) LeaveBoundary(boundary, &a);
-    aways[kept++] = a;
-  }
-  return aways.Resize(kept);
-}
-
-void DraftChanger::LeaveBoundary(uint32_t boundary, Away* a) const {
-  const Use& use = timeline_.use(a->use);
-  const uint32_t n = timeline_.ops();
-  const bool goes_back = dice_->Below(3) != 0;
-  if (a->release % n == boundary) {
-    uint32_t at = a->release;
-    while (goes_back && at > use.op + 1 && !remaps_[at % n]) --at;
-    while (!goes_back && at + 1 < a->reserve && !remaps_[at % n]) ++at;
-    a->release = at;
-    a->issue = std::min(a->issue, static_cast<int32_t>(at));
-  }
-  if (a->ready % n == boundary) {
-    uint32_t at = a->ready;
-    while (goes_back && at > a->release + 1 && !remaps_[at % n]) --at;
-    while (!goes_back && at < use.next && !remaps_[at % n]) ++at;
-    a->ready = at;
-    a->reserve = std::min(a->reserve, at);
-  }
 }
 
 // As many or other chunks of the buffer, if they are free.

@@ -34,6 +34,8 @@ class DraftChanger {
   [[nodiscard]] bool AddPart(const OpenWindow& window, Draft* draft);
   [[nodiscard]] bool ChangePart(Draft* draft, CoverChoice* choice);
   [[nodiscard]] bool Cut(uint32_t part, Draft* draft);
+  [[nodiscard]] bool ChangeWindow(Draft* draft);
+  [[nodiscard]] bool DropWindow(const Away& any, bool takes_all, Draft* draft);
   [[nodiscard]] bool ClearBoundary(Draft* draft);
   void LeaveBoundary(uint32_t boundary, Away* a) const;
   void TakeOtherChunks(uint32_t part, Draft* draft);

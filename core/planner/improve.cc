@@ -12,7 +12,7 @@ constexpr uint32_t kPatience = 60;  // trials in a row without a gain
 // Operations, uses and pieces walked through in all trials. Where Polish has time to search by
 // itself, it only needs a start.
 constexpr uint64_t kWork = 60'000;
-constexpr uint64_t kWorkBeforePolish = 15'000;
+constexpr uint64_t kWorkBeforePolish = 5'000;
 
 int32_t DrawShift(Dice* dice, uint32_t ops) {
   const auto range = static_cast<int32_t>(ops);

@@ -247,20 +247,24 @@ Found Search::TryPrevious(const Plan& previous) {
 
 Found Search::TryDraft(const CoverChoice& choice) {
   improved_ = false;
+  const DraftResult covered = CoverDemand(timeline_, machine_, &draft_, choice);
+  if (covered == DraftResult::kNoMemory) return Found::kNoMemory;
+  if (covered == DraftResult::kCannot) {
+    Charge(&draft_);
+    return Found::kNothing;
+  }
   const double same = static_cast<double>(timeline_.ideal()) * kSameTime;
   const double most =
       has_plan_ ? static_cast<double>(best_.step_time) + same + 1 : Evaluator::kAnyTime;
-  const Found found = ValueDraft(choice, most);
+  const Found found = ValueDraft(most);
   return found == Found::kPlan ? KeepIfBetter() : found;
 }
 
-// Makes the draft hold the budget, writes it into trial_ and values it. kNothing: no plan, or one
-// that takes longer than `most`.
-Found Search::ValueDraft(const CoverChoice& choice, double most) {
-  DraftResult result = CoverDemand(timeline_, machine_, &draft_, choice);
-  if (result == DraftResult::kDone) result = WriteMoves(timeline_, machine_, &draft_, &trial_);
-  spent_ += draft_.work;
-  draft_.work = 0;
+// Writes a draft that holds the budget into trial_ and values it. kNothing: no plan, or one that
+// takes longer than `most`.
+Found Search::ValueDraft(double most) {
+  const DraftResult result = WriteMoves(timeline_, machine_, &draft_, &trial_);
+  Charge(&draft_);
   if (result == DraftResult::kNoMemory) return Found::kNoMemory;
   if (result == DraftResult::kCannot) return Found::kNothing;
   fits_host_ = true;

@@ -12,6 +12,7 @@
 #include "core/planner/draft.h"
 #include "core/planner/evaluate.h"
 #include "core/planner/price_draft.h"
+#include "core/planner/seen_drafts.h"
 #include "core/planner/sweep.h"
 #include "core/planner/timeline.h"
 #include "core/step.h"
@@ -42,16 +43,18 @@ class Search {
   // Tries changes of what leaves first, at random but always the same, as many as the size of the
   // step allows.
   Found Improve();
-  // The same with the parts of the best plan: thousands of trials for small steps, few for large.
+  // The same with the parts of the best plan: thousands of trials for small steps, as long as they
+  // find something; few for large ones.
   Found Polish();
-  // Drafts by prices, for steps that are short enough, have a plan and lose time. The last thing to
-  // try: they have many small parts, with which Polish gets nowhere.
+  // Drafts by prices, for steps that are short enough, have a plan and lose time. They have many
+  // small parts.
   Found TryPrices();
 
   // What planning may take until drafts by prices, whose work counts by itself (kPriceWork): 15 to
   // 30 ns each on a server's processor of 2.5 GHz. Counted since Init over all that is done, by
   // what its time goes with.
   static constexpr uint64_t kMostWork = 4'000'000;
+  static constexpr uint64_t kMostWorkOfSmall = 6'000'000;  // likewise, where IsSmall()
   uint64_t spent() const { return spent_; }
   uint64_t spent_on_prices() const { return spent_on_prices_; }
   // Whether so much is spent.
@@ -59,6 +62,9 @@ class Search {
 
   // Whether no better plan can exist, as far as that is known.
   bool IsDone() const { return has_plan_ && best_.step_time <= least_time_; }
+
+  // Whether the step has few operations, and the best plan few moves.
+  bool IsSmall() const { return has_plan_ && IsSmall(best_); }
 
   bool has_plan() const { return has_plan_; }
   const Plan& best() const { return best_; }
@@ -79,7 +85,11 @@ class Search {
 
   Found TryPrices(uint32_t stretches);
   Found TryDraft(const CoverChoice& choice = {});
-  Found ValueDraft(const CoverChoice& choice, double most);
+  Found ValueDraft(double most);
+  void Charge(Draft* draft) {
+    spent_ += draft->work;
+    draft->work = 0;
+  }
   double SafepointsAtMost() const;
   Found KeepIfBetter();
   bool IsBetter(const Plan& plan) const;
@@ -91,9 +101,9 @@ class Search {
   Found TrySweep(const SweepOptions& options);
   Found SweepOn(const Machine& machine, const SweepOptions& options);
   Found PolishLong();
+  Found PolishOneRound(DraftChanger* changer, Dice* dice);
   Found PolishBoldly();
   Found TryChange(double most, DraftChanger* changer, Dice* dice);
-  [[nodiscard]] bool Follow();
   bool IsSmall(const Plan& plan) const;
   [[nodiscard]] bool ListOpenWindows();
   [[nodiscard]] bool BoundTime();
@@ -107,6 +117,7 @@ class Search {
   Evaluator evaluator_;
   Draft draft_;
   Draft current_;  // where Polish stands
+  SeenDrafts seen_;
   Plan trial_;
   Plan shared_;  // the trial with shared safepoints
   Plan best_;
@@ -123,6 +134,7 @@ class Search {
   Nanoseconds least_time_ = 0;  // no plan within the budgets is faster
   bool has_plan_ = false;
   bool improved_ = false;   // by the last draft
+  bool was_seen_ = false;   // the last change of Polish's made a draft that was tried before
   bool fits_host_ = false;  // likewise: its copies do
 };
 

@@ -8,7 +8,7 @@ namespace tidemark::core::planner {
 namespace {
 
 // Stretches of drafts by prices, where safepoints are at least this share of what is lost.
-constexpr uint32_t kFewStretches[] = {30, 20, 12, 8, 5};
+constexpr uint32_t kFewStretches[] = {25, 16, 11, 7, 5, 4};
 constexpr double kManyRemaps = 0.25;
 // Operations; with more of them such a draft blurs too much.
 constexpr uint32_t kLongestStretch = 64;

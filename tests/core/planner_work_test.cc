@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/planner/search.h"
+#include "tests/step/any_step.h"
 #include "tests/step/large_step.h"
 #include "tests/step/simulator.h"
 #include "tests/step/step_builder.h"
@@ -58,6 +59,26 @@ TEST(PlannerWorkTest, NoShapeOfStepTakesMoreThanIsAllowed) {
     ExpectBounded(*step, 75, 30);
     ExpectBounded(*step, 30, 20);
   }
+}
+
+// However long Polish finds something.
+TEST(PlannerWorkTest, SmallStepsTakeHalfAsMuchAgainAtMost) {
+  int polished = 0;
+  for (uint64_t seed = 0; seed < 10; ++seed) {
+    std::mt19937_64 random(seed);
+    const Step step = steps::AnyStep(random, 60, 40);
+    Machine machine = steps::AnyMachine(random);
+    machine.device_budget = (steps::WorkingSetFloor(step, machine) + steps::LivePeak(step)) / 2;
+    Search search;
+    ASSERT_TRUE(search.Init(step, machine));
+    ASSERT_NE(search.TryRecipes(), Found::kNoMemory);
+    if (!search.IsSmall()) continue;
+    const uint64_t before = search.spent();
+    ASSERT_NE(search.Polish(), Found::kNoMemory);
+    polished += search.spent() > before ? 1 : 0;
+    EXPECT_LE(search.spent(), Search::kMostWorkOfSmall / 10 * 11) << seed;
+  }
+  EXPECT_GE(polished, 3);
 }
 
 // In few stretches, each would be hundreds of operations long.
