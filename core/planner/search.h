@@ -54,7 +54,7 @@ class Search {
   // 30 ns each on a server's processor of 2.5 GHz. Counted since Init over all that is done, by
   // what its time goes with.
   static constexpr uint64_t kMostWork = 4'000'000;
-  static constexpr uint64_t kMostWorkOfSmall = 6'000'000;  // likewise, where IsSmall()
+  static constexpr uint64_t kMostWorkOfSmall = 5'000'000;  // likewise, where IsSmall()
   uint64_t spent() const { return spent_; }
   uint64_t spent_on_prices() const { return spent_on_prices_; }
   // Whether so much is spent.

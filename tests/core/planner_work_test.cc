@@ -62,7 +62,7 @@ TEST(PlannerWorkTest, NoShapeOfStepTakesMoreThanIsAllowed) {
 }
 
 // However long Polish finds something.
-TEST(PlannerWorkTest, SmallStepsTakeHalfAsMuchAgainAtMost) {
+TEST(PlannerWorkTest, SmallStepsTakeAQuarterMoreAtMost) {
   int polished = 0;
   for (uint64_t seed = 0; seed < 10; ++seed) {
     std::mt19937_64 random(seed);
