@@ -66,33 +66,35 @@ bool FluidLoad::Start(const FluidPrices& prices, double stall) {
 void FluidLoad::AddOut(uint32_t slot, double bytes) {
   slot %= 3 * n_;
   slots_[slot].out += bytes * out_unit_;
-  PriceSlot(slot);
-  finder_.CompareAround(slot);
-  work_ += kWorkOfCopy;
+  PriceAgain(slot);
 }
 
 void FluidLoad::AddIn(uint32_t slot, double bytes) {
   slot %= 3 * n_;
   slots_[slot].in += bytes * in_unit_;
+  PriceAgain(slot);
+}
+
+void FluidLoad::PriceAgain(uint32_t slot) {
   PriceSlot(slot);
   finder_.CompareAround(slot);
   work_ += kWorkOfCopy;
 }
 
 void FluidLoad::AddAway(uint32_t from, uint32_t to, double bytes) {
-  for (uint32_t k = from; k < to; ++k) {
-    const uint32_t stretch = k % n_;
-    rooms_[stretch].bytes += bytes;
-    PriceRoom(stretch);
-  }
-  if (from < to) work_ += to - from;
+  AddTo<&FluidLoad::PriceRoom>(&rooms_, from, to, bytes);
 }
 
 void FluidLoad::AddHost(uint32_t from, uint32_t to, double bytes) {
+  AddTo<&FluidLoad::PriceHost>(&hosts_, from, to, bytes);
+}
+
+template <void (FluidLoad::*price)(uint32_t)>
+void FluidLoad::AddTo(Array<Room>* rooms, uint32_t from, uint32_t to, double bytes) {
   for (uint32_t k = from; k < to; ++k) {
     const uint32_t stretch = k % n_;
-    hosts_[stretch].bytes += bytes;
-    PriceHost(stretch);
+    (*rooms)[stretch].bytes += bytes;
+    (this->*price)(stretch);
   }
   if (from < to) work_ += to - from;
 }

@@ -76,6 +76,9 @@ class FluidLoad {
     double price = 0, centre = 0;  // ns per byte
   };
 
+  template <void (FluidLoad::*price)(uint32_t)>
+  void AddTo(Array<Room>* rooms, uint32_t from, uint32_t to, double bytes);
+  void PriceAgain(uint32_t slot);
   void PriceSlot(uint32_t slot);
   void PriceRoom(uint32_t stretch);
   void PriceHost(uint32_t stretch);

@@ -11,6 +11,21 @@ constexpr uint32_t kMoves = 3;        // of bytes, in one visit of a class
 constexpr double kNothing = 1e-9;     // of a class's bytes, or of the highest price
 constexpr uint64_t kWorkOfGap = 10;   // in units of kPriceWork; a stretch of a gap is 1
 
+// What is only in the span `from`, with -1, and only in `to`, with 1. Some of it may be empty, or
+// end before it begins.
+template <typename Span, typename Add>
+void ForDifference(const Span& from, const Span& to, const Add& add) {
+  if (from.to <= to.from || to.to <= from.from) {
+    add(from.from, from.to, -1);
+    add(to.from, to.to, 1);
+    return;
+  }
+  add(from.from, to.from, -1);
+  add(to.from, from.from, 1);
+  add(to.to, from.to, -1);
+  add(from.to, to.to, 1);
+}
+
 }  // namespace
 
 FluidMix::FluidMix(const FluidStep& step, const Machine& machine)
@@ -43,7 +58,7 @@ bool FluidMix::Start(const FluidPrices& prices, double stall) {
     const double bytes = step_.classes[c].bytes;
     AddCopies(c, 0, bytes);
     AddAways(c, 0, bytes);
-    const Held held = HeldBy(c, 0);
+    const Span held = HeldBy(c, 0);
     if (load_.minds_host()) load_.AddHost(held.from, held.to, bytes);
   }
   load_.Follow();
@@ -153,12 +168,12 @@ double FluidMix::Cost(uint32_t c, uint32_t course) const {
     cost -= sums_[stay->reserve - sums_from_] - sums_[stay->release - sums_from_];
   }
   if (!load_.minds_host() || ChainOf(c).is_clean) return cost;
-  const Held held = HeldBy(c, course);
+  const Span held = HeldBy(c, course);
   return cost + host_sums_[held.to - sums_from_] - host_sums_[held.from - sums_from_];
 }
 
 // From the copy out to the last return; what is never written has its copy there for good.
-FluidMix::Held FluidMix::HeldBy(uint32_t c, uint32_t course) const {
+FluidMix::Span FluidMix::HeldBy(uint32_t c, uint32_t course) const {
   const FluidChain& chain = ChainOf(c);
   const FluidStay* stays = &stays_[StaysAt(c, course)];
   uint32_t last = chain.gap_count;
@@ -179,7 +194,7 @@ double FluidMix::Slope(uint32_t c, uint32_t from, uint32_t to) const {
     stretches += a.length() + b.length() - 2 * a.Common(b);
   }
   if (load_.minds_host()) {
-    const Held a = HeldBy(c, from), b = HeldBy(c, to);
+    const Span a = HeldBy(c, from), b = HeldBy(c, to);
     stretches += std::max(a.from, b.from) - std::min(a.from, b.from);
     stretches += std::max(a.to, b.to) - std::min(a.to, b.to);
   }
@@ -191,33 +206,17 @@ void FluidMix::Shift(uint32_t c, uint32_t from, uint32_t to, double bytes) {
   CourseOf(c, to).bytes += bytes;
   AddCopies(c, from, -bytes);
   AddCopies(c, to, bytes);
-  if (load_.minds_host()) ShiftOnHost(c, from, to, bytes);
+  if (load_.minds_host()) {
+    ForDifference(HeldBy(c, from), HeldBy(c, to), [&](uint32_t first, uint32_t end, int sign) {
+      load_.AddHost(first, end, sign * bytes);
+    });
+  }
   for (uint32_t g = 0; g < GapsOf(c); ++g) {
     const FluidStay &a = stays_[StaysAt(c, from) + g], &b = stays_[StaysAt(c, to) + g];
-    if (a.Common(b) == 0) {
-      if (a.is_away()) load_.AddAway(a.release, a.reserve, -bytes);
-      if (b.is_away()) load_.AddAway(b.release, b.reserve, bytes);
-      continue;
-    }
-    // Only where they differ.
-    load_.AddAway(a.release, b.release, -bytes);
-    load_.AddAway(b.release, a.release, bytes);
-    load_.AddAway(b.reserve, a.reserve, -bytes);
-    load_.AddAway(a.reserve, b.reserve, bytes);
+    ForDifference(
+        Span{a.release, a.reserve}, Span{b.release, b.reserve},
+        [&](uint32_t first, uint32_t end, int sign) { load_.AddAway(first, end, sign * bytes); });
   }
-}
-
-void FluidMix::ShiftOnHost(uint32_t c, uint32_t from, uint32_t to, double bytes) {
-  const Held a = HeldBy(c, from), b = HeldBy(c, to);
-  if (a.to <= b.from || b.to <= a.from) {
-    load_.AddHost(a.from, a.to, -bytes);
-    load_.AddHost(b.from, b.to, bytes);
-    return;
-  }
-  load_.AddHost(a.from, b.from, -bytes);
-  load_.AddHost(b.from, a.from, bytes);
-  load_.AddHost(b.to, a.to, -bytes);
-  load_.AddHost(a.to, b.to, bytes);
 }
 
 void FluidMix::AddCopies(uint32_t c, uint32_t course, double bytes) {

@@ -68,7 +68,7 @@ class FluidMix {
     FluidShares release, reserve, in;
   };
   // Stretches in which the host holds a copy: [from, to).
-  struct Held {
+  struct Span {
     uint32_t from = 0, to = 0;
   };
 
@@ -83,8 +83,7 @@ class FluidMix {
   void Shift(uint32_t alike, uint32_t from, uint32_t to, double bytes);
   void AddCopies(uint32_t alike, uint32_t course, double bytes);
   void AddAways(uint32_t alike, uint32_t course, double bytes);
-  Held HeldBy(uint32_t alike, uint32_t course) const;
-  void ShiftOnHost(uint32_t alike, uint32_t from, uint32_t to, double bytes);
+  Span HeldBy(uint32_t alike, uint32_t course) const;
   [[nodiscard]] bool AllocateShares();
 
   const FluidChain& ChainOf(uint32_t alike) const {
