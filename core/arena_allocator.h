@@ -78,7 +78,7 @@ class ArenaAllocator {
   // For one that does: close to the others, away from narrow holes. Null: there is no such place.
   Block* AllocateLasting(const Request& request);
   // Whether a wholly free chunk is behind a fence that has not passed.
-  bool ChunksWait() const { return holes_.WholeChunks(passed_).waits(); }
+  bool ChunksWait() { return holes_.WholeChunksWait(passed_); }
   // Whether work on `stream` must be ordered after the block's fence.
   static bool MustWait(const Block* block, StreamId stream, FenceId passed) {
     return block->fence > passed && (stream == kAnyStream || block->stream != stream);

@@ -122,7 +122,7 @@ class ArenaAllocator::PlaceSearch {
 };
 
 Bytes ArenaAllocator::LostInParts() const {
-  const ChunkIndex used = table_->device_chunks() - holes_.WholeChunks(passed_).all;
+  const ChunkIndex used = table_->device_chunks() - holes_.whole_chunks();
   Bytes lost = Bytes{used} * kChunkBytes - allocated_;
   for (int i = 0; i < parked_count_; ++i) lost -= parked_[i]->size;
   return lost;
@@ -135,9 +135,8 @@ Bytes ArenaAllocator::ChoosePlace(const Request& request, ChunkIndex fresh) {
   if (request.bytes > Bytes{table_->size()} * kChunkBytes) return kNowhere;
   if (ChunksWait()) return kNowhere;
   FoldParked();
-  const HoleIndex::Whole whole = holes_.WholeChunks(passed_);
-  if (whole.waits()) return kNowhere;
-  PlaceSearch places(*this, request, whole.all + fresh);
+  if (ChunksWait()) return kNowhere;
+  PlaceSearch places(*this, request, holes_.whole_chunks() + fresh);
   HoleIndex::Search search(&holes_, request.bytes);
   while (const Block* hole = search.Next()) {
     if (places.FitsExactly(hole)) return hole->offset;

@@ -182,27 +182,36 @@ const Block* HoleIndex::SearchDown::Next() {
 }
 
 // Looks at no block that is shorter than a chunk.
-HoleIndex::Whole HoleIndex::WholeChunks(FenceId passed) const {
+bool HoleIndex::FindsWaiting(FenceId passed) {
   constexpr auto kUnits = static_cast<int32_t>(kChunkBytes / kBlockBytes);
-  Whole whole;
   for (uint32_t i = 0; i < count_; ++i) {
     if (most_[i] < kUnits) continue;
     const Group& group = *groups_[i];
     for (uint32_t fit = Greater32(group.length, kUnits - 1); fit != 0; fit &= fit - 1) {
-      const Block* hole = group.hole[std::countr_zero(fit)];
-      const ChunkIndex chunks = hole->WholeChunks();
-      whole.all += chunks;
-      if (hole->fence <= passed) whole.passed += chunks;
+      const auto slot = static_cast<uint32_t>(std::countr_zero(fit));
+      if (WholeIn(group.start[slot], group.length[slot]) == 0) continue;
+      if (group.hole[slot]->fence > passed) return true;
     }
   }
-  return whole;
+  newest_ = passed;
+  return false;
 }
 
 void HoleIndex::Replace(Place place, Block* hole) {
+  const Group* group = groups_[place.group];
+  whole_chunks_ -= WholeIn(group->start[place.slot], group->length[place.slot]);
+  Put(place, hole);
+}
+
+void HoleIndex::Put(Place place, Block* hole) {
   Group* group = groups_[place.group];
+  const int32_t start = StartOf(hole->offset);
   const int32_t length = LengthOf(hole->size);
+  const ChunkIndex whole = WholeIn(start, length);
+  whole_chunks_ += whole;
+  if (whole != 0 && hole->fence > newest_) newest_ = hole->fence;
   group->length[place.slot] = length;
-  group->start[place.slot] = StartOf(hole->offset);
+  group->start[place.slot] = start;
   group->hole[place.slot] = hole;
   first_[place.group] = group->start[0];
   if (length > most_[place.group]) most_[place.group] = length;
@@ -222,11 +231,12 @@ void HoleIndex::Add(Block* hole) {
   }
   const auto slot = static_cast<uint32_t>(std::countr_zero(Greater32(groups_[at]->start, start)));
   groups_[at]->Open(slot);
-  Replace({at, slot}, hole);
+  Put({at, slot}, hole);
 }
 
 void HoleIndex::RemoveAt(Place place) {
   Group* group = groups_[place.group];
+  whole_chunks_ -= WholeIn(group->start[place.slot], group->length[place.slot]);
   group->Close(place.slot);
   first_[place.group] = group->start[0];
   if (group->used < kSparse) DropIfSparse(place.group);
@@ -287,6 +297,7 @@ void HoleIndex::EraseGroup(uint32_t at) {
 
 bool HoleIndex::Validate(size_t holes) const {
   size_t seen = 0;
+  ChunkIndex whole = 0;
   const Block* last = nullptr;
   for (uint32_t i = 0; i < count_; ++i) {
     const Group& group = *groups_[i];
@@ -298,13 +309,15 @@ bool HoleIndex::Validate(size_t holes) const {
       if (last != nullptr && last->end() > hole->offset) return false;
       if (group.start[slot] != StartOf(hole->offset)) return false;
       if (group.length[slot] != LengthOf(hole->size)) return false;
+      whole += WholeIn(group.start[slot], group.length[slot]);
+      if (hole->WholeChunks() != 0 && hole->fence > newest_) return false;
       last = hole;
     }
     for (uint32_t slot = group.used; slot < kSlots; ++slot) {
       if (group.length[slot] != 0 || group.start[slot] != kBeyond) return false;
     }
   }
-  return seen == holes;
+  return seen == holes && whole == whole_chunks_;
 }
 
 }  // namespace tidemark::core

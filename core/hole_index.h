@@ -66,13 +66,13 @@ class HoleIndex {
     uint32_t fit_ = 0;  // slots of the group that are still to come
   };
 
-  // Chunks that lie wholly inside a hole: all of them, and those whose fence has passed.
-  struct Whole {
-    ChunkIndex all = 0;
-    ChunkIndex passed = 0;
-    bool waits() const { return passed != all; }
-  };
-  Whole WholeChunks(FenceId passed) const;
+  // Chunks that lie wholly inside a hole.
+  ChunkIndex whole_chunks() const { return whole_chunks_; }
+  // Whether a hole with such a chunk is behind a fence that has not passed. Costs a look at those
+  // holes only while there may be one.
+  bool WholeChunksWait(FenceId passed) {
+    return newest_ > passed && whole_chunks_ != 0 && FindsWaiting(passed);
+  }
 
   // The place of the hole that starts at `offset`; there is one.
   Place Locate(Bytes offset) const;
@@ -99,8 +99,18 @@ class HoleIndex {
     const Bytes units = size / kBlockBytes;
     return units < INT32_MAX ? static_cast<int32_t>(units) : INT32_MAX;
   }
+  // Chunks that lie wholly inside the hole of these numbers.
+  static ChunkIndex WholeIn(int32_t start, int32_t length) {
+    constexpr uint64_t kUnits = kChunkBytes / kBlockBytes;
+    const uint64_t from = static_cast<uint32_t>(start) ^ UINT32_C(1) << 31;
+    const uint64_t first = (from + kUnits - 1) / kUnits;
+    const uint64_t end = (from + static_cast<uint32_t>(length)) / kUnits;
+    return end > first ? static_cast<ChunkIndex>(end - first) : 0;
+  }
+  bool FindsWaiting(FenceId passed);
   bool Grow(size_t holes);
   uint32_t GroupOf(int32_t start) const;
+  void Put(Place place, Block* hole);
   void Split(uint32_t group);
   void DropIfSparse(uint32_t group);
   void Join(uint32_t low);
@@ -113,6 +123,8 @@ class HoleIndex {
   Array<int32_t> first_;  // its lowest start
   Array<int32_t> most_;   // no hole of it is longer
   uint32_t count_ = 0;    // groups in use
+  ChunkIndex whole_chunks_ = 0;
+  FenceId newest_ = 0;  // no hole with a whole chunk has a later fence
   Array<Group*> made_;
   Group* spare_ = nullptr;
   size_t room_ = 0;

@@ -6,6 +6,7 @@
 
 #include <map>
 #include <random>
+#include <set>
 #include <vector>
 
 namespace tidemark::core {
@@ -87,27 +88,41 @@ TEST_F(HoleIndexTest, FindsEveryHoleThatIsLongEnoughInAddressOrder) {
   }
 }
 
-TEST_F(HoleIndexTest, CountsTheChunksThatLieWhollyInHolesAndThoseWhoseFenceHasPassed) {
+TEST_F(HoleIndexTest, CountsTheChunksThatLieWhollyInHolesAndKnowsWhetherOneOfThemWaits) {
   Bytes end = 0;
-  ChunkIndex all = 0;
-  ChunkIndex passed = 0;
-  for (size_t i = 0; i < 1000; ++i) {
-    Block& block = blocks_[i];
-    block.offset = end + kBlockBytes * (1 + random_() % 4096);
+  for (Block& block : blocks_) {
+    block.offset = end + kBlockBytes * (random_() % 4096);
     block.size = kBlockBytes * (1 + random_() % 16384);
-    block.fence = random_() % 10;
     end = block.end();
-    index_.Add(&block);
-    const Bytes first = RoundUp(block.offset, kChunkBytes) / kChunkBytes;
-    if (end / kChunkBytes > first) {
-      all += static_cast<ChunkIndex>(end / kChunkBytes - first);
-      if (block.fence <= 4) passed += static_cast<ChunkIndex>(end / kChunkBytes - first);
-    }
-    ASSERT_EQ(index_.WholeChunks(4).all, all);
-    ASSERT_EQ(index_.WholeChunks(4).passed, passed);
   }
-  EXPECT_GT(all, passed);
-  EXPECT_GT(passed, 500u);
+  std::set<Block*> holes;
+  FenceId passed = 0;
+  int waits = 0;
+  for (FenceId i = 0; i < 10000; ++i) {
+    Block& block = blocks_[random_() % (i < 5000 ? blocks_.size() : 20)];
+    if (holes.erase(&block) != 0) {
+      index_.Remove(&block);
+    } else {
+      block.fence = i;
+      holes.insert(&block);
+      index_.Add(&block);
+    }
+    if (random_() % 4 == 0) passed = i - random_() % std::min<FenceId>(i + 1, 40);
+    ChunkIndex all = 0;
+    bool wait = false;
+    for (const Block* hole : holes) {
+      const Bytes first = RoundUp(hole->offset, kChunkBytes) / kChunkBytes;
+      if (hole->end() / kChunkBytes <= first) continue;
+      all += static_cast<ChunkIndex>(hole->end() / kChunkBytes - first);
+      wait = wait || hole->fence > passed;
+    }
+    ASSERT_EQ(index_.whole_chunks(), all);
+    ASSERT_EQ(index_.WholeChunksWait(passed), wait);
+    waits += wait ? 1 : 0;
+  }
+  ASSERT_TRUE(index_.Validate(holes.size()));
+  EXPECT_GT(waits, 100);
+  EXPECT_LT(waits, 9900);
 }
 
 TEST_F(HoleIndexTest, KnowsWhatFollows) {
