@@ -232,12 +232,14 @@ void ArenaAllocator::Release(Block* block) {
 void ArenaAllocator::ReturnHole(Block* block) {
   Block* low = CanMerge(block->previous, block) ? block->previous : nullptr;
   Block* high = CanMerge(block, block->next) ? block->next : nullptr;
-  if (low == nullptr && high == nullptr) return holes_.Add(block);
+  if (low == nullptr && high == nullptr) return AddToIndex(block);
   const HoleIndex::Place place = holes_.Locate((low != nullptr ? low : high)->offset);
   if (high != nullptr) Absorb(block, high);
   if (low != nullptr) Absorb(low, block);
-  holes_.Replace(place, low != nullptr ? low : block);
+  if (low != nullptr) block = low;
+  holes_.Replace(place, block);
   if (low != nullptr && high != nullptr) holes_.RemoveAt(holes_.After(place));
+  runs_.Changed(block);
 }
 
 // `block` is free and in no index; what is left over on both sides goes back.

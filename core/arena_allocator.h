@@ -24,6 +24,7 @@
 #include "core/array.h"
 #include "core/block.h"
 #include "core/chunk_table.h"
+#include "core/free_runs.h"
 #include "core/held_places.h"
 #include "core/hole_index.h"
 #include "core/lasting.h"
@@ -118,9 +119,7 @@ class ArenaAllocator {
   ChunkIndex kept_count() const { return kept_count_; }
 
   // Makes sure that the next mark succeeds where the chunks allow it. False: out of memory.
-  bool ReserveMark() {
-    return pool_.Reserve(kNodesPerCall + held_blocks_) && holes_.Reserve(pool_.made());
-  }
+  bool ReserveMark() { return pool_.Reserve(kNodesPerCall + held_blocks_) && ReserveIndexes(); }
   // Fences up to `fence` have passed; requests say so as well.
   void Passed(FenceId fence) {
     if (fence > passed_) passed_ = fence;
@@ -283,6 +282,11 @@ class ArenaAllocator {
   }
   Block* Choose(const Request& request, Bytes size, bool small);
   bool Keep(Block* block);
+  // Whatever blocks were made for, each may become a hole, or unmapped.
+  bool ReserveIndexes() {
+    return holes_.room() >= pool_.made() ||
+           (runs_.Reserve(pool_.made()) && holes_.Reserve(pool_.made()));
+  }
   void FoldParked();
   void FoldBin(int bin);
   // To a Block or a Use: what it already waits for stays, unless it has passed.
@@ -312,8 +316,7 @@ class ArenaAllocator {
   Block* CutOut(ChunkIndex first, ChunkIndex count, bool mapped);
   void NoteStart(Block* block);
   void ForgetStart(Block* block);
-  static const Block* RunOf(const Block* unmapped);
-  void ConsiderRun(const Block* first_of_run, Bytes size, Bytes alignment, Extension* best,
+  void ConsiderRun(const FreeRuns::Run& run, Bytes size, Bytes alignment, Extension* best,
                    Bytes* best_offset) const;
   void Consider(Bytes offset, Bytes size, Extension* best, Bytes* best_offset) const;
   void AddHeldTo(AllocatorStats* stats, FenceId passed, const HeldPlaces& places) const;
@@ -322,9 +325,6 @@ class ArenaAllocator {
   void LinkNeighbours(Block* block);
   bool ValidateBlock(const Block* block) const;
   bool ValidateIndexes() const;
-  static bool FreeInGeneral(const Block* block) {
-    return block != nullptr && block->state == Block::State::kFree && !block->small;
-  }
   static bool IsHole(const Block* block) {
     return block->state == Block::State::kFree && block->mapped && !block->small;
   }
@@ -337,7 +337,7 @@ class ArenaAllocator {
   Block* first_ = nullptr;
   HoleIndex holes_;
   UnitBins bins_;  // free runs of slabs
-  BlockList unmapped_;
+  FreeRuns runs_;  // of free blocks that are not all mapped
   BlockList leaving_;
   Lasting lasting_;
   Bytes after_lasting_ = 0;  // where the last one that lasts ends

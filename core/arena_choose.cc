@@ -6,10 +6,10 @@
 // logarithm, for a narrow rest is seldom of use and a wide one is needed whole. A fifth of a chunk
 // for each doubling did best of 0.05 to 0.4 on the traces of tests/bench/allocator.
 //
-// It costs a look at each large hole and each unmapped run, and moves more chunks than the lowest
-// mapped hole does; a place that must wait for a fence counts a little worse. So it is for large
-// requests of an arena that moves chunks anyway, while more than the slack is lost in chunks used
-// in part. Threads: as the headers say.
+// What stays free beside it is known from the length of a run alone, so most runs are left out
+// without a look. It moves more chunks than the lowest mapped hole does; a place that must wait for
+// a fence counts a little worse. So it is for large requests of an arena that moves chunks anyway,
+// while more than the slack is lost in chunks used in part. Threads: as the headers say.
 
 #include <algorithm>
 #include <bit>
@@ -33,6 +33,13 @@ uint64_t Logarithm(uint64_t value) {
   return static_cast<uint64_t>(power) * kPerDoubling + (above * kPerDoubling >> power);
 }
 
+// The greatest value with a logarithm of at most so much.
+uint64_t LargestOf(uint64_t logarithm) {
+  const uint64_t power = logarithm / kPerDoubling;
+  const uint64_t next = (logarithm % kPerDoubling + 1) << power;
+  return (uint64_t{1} << power) + (next + kPerDoubling - 1) / kPerDoubling - 1;
+}
+
 }  // namespace
 
 // ---- The allocator's side: where.
@@ -40,21 +47,84 @@ uint64_t Logarithm(uint64_t value) {
 // Of all places that need no more than `chunks` wholly free ones, the one that does the least harm.
 class ArenaAllocator::PlaceSearch {
  public:
-  PlaceSearch(const ArenaAllocator& allocator, const Request& request, ChunkIndex chunks)
+  PlaceSearch(ArenaAllocator& allocator, const Request& request, ChunkIndex chunks)
       : a_(allocator), stream_(request.stream), chunks_(chunks) {
     size_ = RoundUp(request.bytes, kBlockBytes);
     alignment_ = a_.AlignmentFor(size_, request.bytes);
+    least_touched_ = static_cast<ChunkIndex>(RoundUp(size_, kChunkBytes) / kChunkBytes);
   }
 
-  // `first` is the lowest block of a run of free ones. Candidates begin where one of them begins,
-  // or end where one ends; the end of all addresses is no neighbour to lie close to.
-  void LookAt(const Block* first) {
-    begin_ = first->offset;
-    end_ = first->end();
-    for (const Block* b = first->next; FreeInGeneral(b); b = b->next) end_ = b->end();
-    if (end_ - begin_ < size_) return;
-    rest_ = Logarithm((end_ - begin_ - size_ + kChunkBytes) / kBlockBytes);
-    for (const Block* b = first; FreeInGeneral(b); b = b->next) {
+  // kNowhere: there is none.
+  Bytes Find() {
+    const FreeRuns::Run* shortest = LookAtShortest();
+    HoleIndex::Search search(&a_.holes_, size_);
+    search.Narrow(std::max(longest_[kMostShared], size_));
+    while (const Block* hole = search.Next()) {
+      if (FitsExactly(hole)) return hole->offset;
+      if (!MayBeIn(hole->offset, hole->end())) continue;
+      // Beside an unmapped block it is part of a run that is looked at anyway.
+      if (IsFreeForAll(hole->previous) || IsFreeForAll(hole->next)) continue;
+      LookAt(hole, hole->offset, hole->end());
+      search.Narrow(std::max(longest_[kMostShared], size_));
+    }
+    for (const FreeRuns::Run& run : a_.runs_.All()) {
+      if (&run != shortest && MayBeIn(run.offset(), run.offset() + run.size())) LookAt(run);
+    }
+    return found_;
+  }
+
+ private:
+  // It leaves least to look at.
+  const FreeRuns::Run* LookAtShortest() {
+    const FreeRuns::Run* shortest = nullptr;
+    for (const FreeRuns::Run& run : a_.runs_.All()) {
+      if (run.size() < size_ || (shortest != nullptr && run.size() >= shortest->size())) continue;
+      shortest = &run;
+    }
+    if (shortest != nullptr) LookAt(*shortest);
+    return shortest;
+  }
+
+  // Nothing does less harm.
+  bool FitsExactly(const Block* hole) const {
+    return hole->size == size_ && hole->offset % alignment_ == 0 &&
+           !a_.InKept(hole->offset, size_) && !a_.Waits(hole, stream_);
+  }
+
+  // Whether a place in this run may do no more harm than the one found.
+  bool MayBeIn(Bytes begin, Bytes end) const {
+    const Bytes size = end - begin;
+    if (size < size_ || size > longest_[kMostShared]) return false;
+    const ChunkIndex used = (alignment_ != kChunkBytes && begin % kChunkBytes != 0 ? 1 : 0) +
+                            (end % kChunkBytes != 0 ? 1 : 0);
+    // It touches all chunks of the run, or it shares one at most.
+    const bool has_more = LastChunkOf(begin, size) - ChunkOf(begin) >= least_touched_;
+    return size <= longest_[has_more ? std::min<ChunkIndex>(used, 1) : used];
+  }
+
+  // A place takes the chunks that it touches, but for those that it shares. With so many shared, no
+  // longer run than that has one that does as little harm as the one found.
+  void NoteLongest() {
+    for (ChunkIndex shared = 0; shared <= kMostShared; ++shared) {
+      const uint64_t taken = (least_touched_ - std::min(least_touched_, shared)) * kPerChunk;
+      const uint64_t rest = harm_ - std::min(harm_, taken);
+      const Bytes free = LargestOf(rest) * kBlockBytes;
+      longest_[shared] = free < kChunkBytes ? 0 : size_ + free - kChunkBytes;
+    }
+  }
+
+  void LookAt(const FreeRuns::Run& run) {
+    LookAt(run.first(), run.offset(), run.offset() + run.size());
+  }
+
+  // Candidates begin where a block of the run begins, or end where one ends; the end of all
+  // addresses is no neighbour to lie close to. `first` is its lowest block.
+  void LookAt(const Block* first, Bytes begin, Bytes end) {
+    begin_ = begin;
+    end_ = end;
+    rest_ = RestIn(end - begin);
+    NoteUsedEnds();
+    for (const Block* b = first; IsFreeForAll(b); b = b->next) {
       Consider(b, RoundUp(b->offset, alignment_));
       if (b->next == nullptr || b->end() < begin_ + size_) continue;
       const Bytes offset = (b->end() - size_) / alignment_ * alignment_;
@@ -65,33 +135,39 @@ class ArenaAllocator::PlaceSearch {
     }
   }
 
-  // Nothing does less harm.
-  bool FitsExactly(const Block* hole) const {
-    return hole->size == size_ && hole->offset % alignment_ == 0 &&
-           !a_.InKept(hole->offset, size_) && !a_.Waits(hole, stream_);
-  }
-
-  Bytes found() const { return found_; }
-
- private:
   // `block` begins at or below `offset`, in the run.
   void Consider(const Block* block, Bytes offset) {
     if (offset < begin_ || offset + size_ > end_ || a_.InKept(offset, size_)) return;
     const ChunkIndex first = ChunkOf(offset);
     const ChunkIndex last = LastChunkOf(offset, size_);
     ChunkIndex taken = last - first + 1;
-    if (a_.table_->live(first) != 0) --taken;
-    if (first != last && a_.table_->live(last) != 0) --taken;
+    if (first == used_low_ || first == used_high_) --taken;
+    if (first != last && (last == used_low_ || last == used_high_)) --taken;
     uint64_t harm = taken * kPerChunk + rest_;
     if (taken > chunks_ || IsWorse(harm, offset)) return;
     harm += CostAt(block, offset);
     if (IsWorse(harm, offset)) return;
-    harm_ = harm;
+    if (harm != harm_) {
+      harm_ = harm;
+      NoteLongest();
+    }
     found_ = offset;
   }
 
   bool IsWorse(uint64_t harm, Bytes offset) const {
     return harm > harm_ || (harm == harm_ && offset > found_);
+  }
+
+  // Of what stays free in a run of `size`.
+  uint64_t RestIn(Bytes size) const {
+    return Logarithm((size - size_ + kChunkBytes) / kBlockBytes);
+  }
+
+  // Whoever is next to the run has bytes of the chunk in which it begins, or ends. The chunks
+  // between are wholly free.
+  void NoteUsedEnds() {
+    used_low_ = begin_ % kChunkBytes != 0 ? ChunkOf(begin_) : kNoChunk;
+    used_high_ = end_ % kChunkBytes != 0 ? ChunkOf(end_) : kNoChunk;
   }
 
   // Of what has to be mapped there, and waited for.
@@ -109,15 +185,22 @@ class ArenaAllocator::PlaceSearch {
     return Logarithm(missing + 1) + (waits ? kPerWait : 0);
   }
 
-  const ArenaAllocator& a_;
+  static constexpr ChunkIndex kNoChunk = ~ChunkIndex{0};
+  static constexpr ChunkIndex kMostShared = 2;  // those at both ends
+
+  ArenaAllocator& a_;
   StreamId stream_;
   ChunkIndex chunks_;
   Bytes size_ = 0;
   Bytes alignment_ = 0;
+  ChunkIndex least_touched_ = 0;
   Bytes begin_ = 0;  // of the run
   Bytes end_ = 0;
-  uint64_t rest_ = 0;  // the harm of what stays free there
+  ChunkIndex used_low_ = kNoChunk;   // its first chunk, where somebody has bytes of that
+  ChunkIndex used_high_ = kNoChunk;  // its last one
+  uint64_t rest_ = 0;                // the harm of what stays free there
   uint64_t harm_ = ~uint64_t{0};
+  Bytes longest_[kMostShared + 1] = {kNowhere, kNowhere, kNowhere};
   Bytes found_ = kNowhere;
 };
 
@@ -129,7 +212,7 @@ Bytes ArenaAllocator::LostInParts() const {
 }
 
 // Nowhere while chunks are free behind fences, which cannot be moved yet: to go elsewhere again and
-// again meanwhile takes chunks without end. A run without an unmapped block is one hole.
+// again meanwhile takes chunks without end.
 Bytes ArenaAllocator::ChoosePlace(const Request& request, ChunkIndex fresh) {
   if (request.passed > passed_) passed_ = request.passed;
   if (request.bytes > Bytes{table_->size()} * kChunkBytes) return kNowhere;
@@ -137,26 +220,7 @@ Bytes ArenaAllocator::ChoosePlace(const Request& request, ChunkIndex fresh) {
   FoldParked();
   if (ChunksWait()) return kNowhere;
   PlaceSearch places(*this, request, holes_.whole_chunks() + fresh);
-  HoleIndex::Search search(&holes_, request.bytes);
-  while (const Block* hole = search.Next()) {
-    if (places.FitsExactly(hole)) return hole->offset;
-    if (!FreeInGeneral(hole->previous) && !FreeInGeneral(hole->next)) places.LookAt(hole);
-  }
-  for (const Block* block = unmapped_.head; block != nullptr; block = block->right) {
-    if (const Block* first = RunOf(block)) places.LookAt(first);
-  }
-  return places.found();
-}
-
-// The lowest block of the run of free ones around an unmapped one; null: a lower unmapped one
-// stands for it.
-const Block* ArenaAllocator::RunOf(const Block* unmapped) {
-  const Block* start = unmapped;
-  while (FreeInGeneral(start->previous)) {
-    start = start->previous;
-    if (!start->mapped) return nullptr;
-  }
-  return start;
+  return places.Find();
 }
 
 // ---- The arena's side: when.

@@ -16,7 +16,7 @@ bool ArenaAllocator::ReserveHold(Bytes begin, Bytes end, uint32_t parts) {
     inside = MayHold(b);
     if (b->slot != 0) ++nodes;
   }
-  if (!pool_.Reserve(nodes) || !holes_.Reserve(pool_.made())) return false;
+  if (!pool_.Reserve(nodes) || !ReserveIndexes()) return false;
   held_begin_ = begin;
   held_end_ = end;
   held_fence_ = 0;

@@ -14,9 +14,8 @@ bool ArenaAllocator::PlanExtension(Bytes bytes, Extension* extension) {
   if (size <= kSmallLimit) size = alignment = kChunkBytes;
   Extension best;
   Bytes best_offset = 0;
-  for (const Block* block = unmapped_.head; block != nullptr; block = block->right) {
-    const Block* first = RunOf(block);
-    if (first != nullptr) ConsiderRun(first, size, alignment, &best, &best_offset);
+  for (const FreeRuns::Run& run : runs_.All()) {
+    if (run.size() >= size) ConsiderRun(run, size, alignment, &best, &best_offset);
   }
   if (best.count == 0) return false;
   *extension = best;
@@ -29,7 +28,7 @@ bool ArenaAllocator::PlanExtensionAt(Bytes bytes, Bytes offset, Extension* exten
   if (end > Bytes{table_->size()} * kChunkBytes) return false;
   Extension found = {ChunkOf(offset), LastChunkOf(offset, end - offset) - ChunkOf(offset) + 1, 0};
   for (const Block* b = BlockAt(offset); b != nullptr && b->offset < end; b = b->next) {
-    if (!FreeInGeneral(b)) return false;
+    if (!IsFreeForAll(b)) return false;
     if (b->mapped) continue;
     const Bytes from = b->offset > offset ? b->offset : offset;
     const Bytes until = b->end() < end ? b->end() : end;
@@ -40,12 +39,11 @@ bool ArenaAllocator::PlanExtensionAt(Bytes bytes, Bytes offset, Extension* exten
 }
 
 // Candidates begin where a block of the run begins, or end where one ends.
-void ArenaAllocator::ConsiderRun(const Block* first_of_run, Bytes size, Bytes alignment,
+void ArenaAllocator::ConsiderRun(const FreeRuns::Run& run, Bytes size, Bytes alignment,
                                  Extension* best, Bytes* best_offset) const {
-  Bytes end = first_of_run->end();
-  for (const Block* b = first_of_run->next; FreeInGeneral(b); b = b->next) end = b->end();
-  const Bytes begin = first_of_run->offset;
-  for (const Block* b = first_of_run; FreeInGeneral(b); b = b->next) {
+  const Bytes begin = run.offset();
+  const Bytes end = begin + run.size();
+  for (const Block* b = run.first(); IsFreeForAll(b); b = b->next) {
     const Bytes from = RoundUp(b->offset, alignment);
     if (from + size <= end) Consider(from, size, best, best_offset);
     if (b->end() < begin + size) continue;
@@ -89,7 +87,7 @@ Block* ArenaAllocator::CutOut(ChunkIndex first, ChunkIndex count, bool mapped) {
   const Bytes offset = Bytes{first} * kChunkBytes;
   const Bytes size = Bytes{count} * kChunkBytes;
   Block* block = BlockAt(offset);
-  if (!FreeInGeneral(block) || block->mapped != mapped) return nullptr;
+  if (!IsFreeForAll(block) || block->mapped != mapped) return nullptr;
   if (block->offset > offset || block->end() < offset + size) return nullptr;
   RemoveFromIndex(block);
   return Carve(block, offset, size);

@@ -115,6 +115,7 @@ Block* ArenaAllocator::FromHoles(Bytes size, Bytes alignment, StreamId stream) {
 
 // Part of the hole at `place`; what is left over on both sides stays in the index.
 Block* ArenaAllocator::TakeAt(HoleIndex::Place place, Block* hole, Bytes offset, Bytes size) {
+  runs_.Changed(hole);
   Block* taken = offset == hole->offset ? hole : SplitAt(hole, offset);
   Block* rest = taken->size == size ? nullptr : SplitAt(taken, offset + size);
   if (taken != hole) {
@@ -161,21 +162,23 @@ bool ArenaAllocator::AddSlab(StreamId stream) {
 
 void ArenaAllocator::AddToIndex(Block* block) {
   if (!block->mapped) {
-    unmapped_.Append(block);
+    runs_.Add(block);
   } else if (block->small) {
     bins_.Add(block);
   } else {
     holes_.Add(block);
+    runs_.Changed(block);
   }
 }
 
 void ArenaAllocator::RemoveFromIndex(Block* block) {
   if (!block->mapped) {
-    unmapped_.Remove(block);
+    runs_.Remove(block);
   } else if (block->small) {
     bins_.Remove(block);
   } else {
     holes_.Remove(block);
+    runs_.Changed(block);
   }
 }
 

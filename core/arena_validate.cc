@@ -44,16 +44,15 @@ bool ArenaAllocator::ValidateIndexes() const {
     }
   }
   uint64_t unmapped = 0, leaving = 0, holes = 0;
-  for (const Block* b = unmapped_.head; b != nullptr; b = b->right) ++unmapped;
   for (const Block* b = leaving_.head; b != nullptr; b = b->right) ++leaving;
   for (const Block* b = first_; b != nullptr; b = b->next) {
     if (b->state == Block::State::kLeaving) --leaving;
     if (b->state != Block::State::kFree) continue;
     if (b->mapped && b->small) --runs;
-    if (!b->mapped) --unmapped;
+    if (!b->mapped) ++unmapped;
     if (IsHole(b)) ++holes;
   }
-  return runs == 0 && unmapped == 0 && leaving == 0 && holes_.Validate(holes);
+  return runs == 0 && leaving == 0 && holes_.Validate(holes) && runs_.Validate(unmapped);
 }
 
 bool ArenaAllocator::Validate(const HeldPlaces* places) const {

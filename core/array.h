@@ -61,6 +61,8 @@ class Array {
     return true;
   }
   void Clear() { size_ = 0; }
+  // No more elements than there are.
+  void Shrink(size_t size) { size_ = size; }
 
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }

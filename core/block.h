@@ -26,13 +26,15 @@ struct alignas(64) Block {
   uint8_t kind = 0;      // live: what it is for, in the caller's words
   uint16_t slot = 0;     // live: 1 + its request in the plan that holds its bytes; 0: none
   StreamId stream = kAnyStream;  // who may use the bytes without waiting for `fence`
-  uint32_t number = 0;           // live: of its request, for PlacementPlan; 0: not seen by it
-  FenceId fence = 0;             // streams may use the bytes until this passed; live: former users
-  Bytes requested = 0;           // live: what the caller asked for
-  Block* previous = nullptr;     // neighbours in address order
+  // Live: of its request, for PlacementPlan; 0: not seen by it. Free and not mapped: its entry in
+  // FreeRuns.
+  uint32_t number = 0;
+  FenceId fence = 0;          // streams may use the bytes until this passed; live: former users
+  Bytes requested = 0;        // live: what the caller asked for
+  Block* previous = nullptr;  // neighbours in address order
   Block* next = nullptr;
 
-  Block* left = nullptr;  // links of the list it is in: a cache bin, a size bin, the unmapped ones
+  Block* left = nullptr;  // links of the list it is in: a cache bin, a size bin, the leaving ones
   Block* right = nullptr;
   // Live: the caller's own, as `kind` is. He sets what he reads; a new block has what it had
   // before.
@@ -67,6 +69,11 @@ struct alignas(64) Block {
     previous = next = nullptr;
   }
 };
+
+// Free, and not in a slab; a null block is not.
+inline bool IsFreeForAll(const Block* block) {
+  return block != nullptr && block->state == Block::State::kFree && !block->small;
+}
 
 // Hands out blocks from arrays that are never given back before the pool dies.
 class BlockPool {

@@ -154,6 +154,7 @@ Block* HoleIndex::Search::Next() {
     const Group& group = *index_->groups_[group_];
     fit_ = Greater32(group.length, below_);
     if (fit_ == 0) index_->most_[group_] = Longest32(group.length);
+    if (most_ != INT32_MAX) fit_ &= ~Greater32(group.length, most_);
     place_.group = group_++;
   }
   place_.slot = static_cast<uint32_t>(std::countr_zero(fit_));

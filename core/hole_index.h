@@ -42,6 +42,8 @@ class HoleIndex {
   class Search {
    public:
     Search(HoleIndex* index, Bytes least) : index_(index), below_(LengthOf(least) - 1) {}
+    // Leaves out those of more than `most` bytes from now on.
+    void Narrow(Bytes most) { most_ = LengthOf(most); }
     // The next one; null: there is none.
     Block* Next();
     Place place() const { return place_; }
@@ -49,6 +51,7 @@ class HoleIndex {
    private:
     HoleIndex* index_;
     int32_t below_;
+    int32_t most_ = INT32_MAX;
     uint32_t group_ = 0;  // the first one not looked into
     uint32_t fit_ = 0;    // slots of the group before that are still to come
     Place place_;
