@@ -53,7 +53,7 @@ bool Arena::Order(Block* block, StreamId stream) {
   return false;
 }
 
-bool Arena::Extend(Bytes bytes, Bytes at, bool settled) {
+bool Arena::Extend(Bytes bytes, Bytes at, bool settled, Beyond beyond) {
   Extension extension;
   if (held_) {
     if (at != kAnyOffset && !PlanExtension(bytes, at, &extension)) return false;
@@ -62,7 +62,7 @@ bool Arena::Extend(Bytes bytes, Bytes at, bool settled) {
   LeaveOldPlaces();
   if (!PlanExtension(bytes, at, &extension)) return false;
   const bool acquires = seam_.acquire != nullptr;
-  const ChunkIndex wanted = acquires && !settled ? Wanted(extension, bytes) : 0;
+  const ChunkIndex wanted = acquires && !settled ? Wanted(extension, bytes, beyond) : 0;
   if (wanted != 0) {
     seam_.acquire(seam_.owner, Available() + wanted);
     if (held_) PutBack();  // others may have called meanwhile
@@ -91,15 +91,15 @@ bool Arena::PlanExtension(Bytes bytes, Bytes at, Extension* extension) {
 
 // Chunks that the owner is to acquire for `extension`: what lies within the slack, and beyond it
 // what free chunks from elsewhere cannot give.
-ChunkIndex Arena::Wanted(const Extension& extension, Bytes bytes) const {
+ChunkIndex Arena::Wanted(const Extension& extension, Bytes bytes, Beyond beyond) const {
   const ChunkIndex spare = Available();
   if (extension.missing <= spare) return 0;
   const ChunkIndex lacking = extension.missing - spare;
   const ChunkIndex within = Within(bytes);
   const ChunkIndex most = lacking - std::min(lacking, within > spare ? within - spare : 0);
   Search search = {ChunkState::kDevice, {extension.first, extension.count}, true, false};
-  const ChunkIndex beyond = lacking - CountFree(most, search);
-  if (!RatherAliases(spare + beyond, bytes)) return beyond;
+  const ChunkIndex wanted = lacking - CountFree(most, search);
+  if (!RatherAliases(spare + wanted, bytes, beyond)) return wanted;
   search.waiting = true;
   return lacking - CountFree(most, search);
 }

@@ -208,11 +208,13 @@ class Arena {
     return block != nullptr ? block : AllocateSlow(request);
   }
   Block* AllocateSlow(Request request);
+  // Whether the owner acquires a little beyond the slack before chunks behind fences are moved.
+  enum class Beyond : uint8_t { kNothing, kALittle };
   // `at`: there, or kAnyOffset.
-  bool Extend(Bytes bytes, Bytes at, bool settled);
+  bool Extend(Bytes bytes, Bytes at, bool settled, Beyond beyond = Beyond::kALittle);
   bool PlanExtension(Bytes bytes, Bytes at, Extension* extension);
-  ChunkIndex Wanted(const Extension& extension, Bytes bytes) const;
-  bool RatherAliases(ChunkIndex more, Bytes bytes) const;
+  ChunkIndex Wanted(const Extension& extension, Bytes bytes, Beyond beyond) const;
+  bool RatherAliases(ChunkIndex more, Bytes bytes, Beyond beyond) const;
   // The highest demand so far, or what it is with `bytes` more.
   Bytes DemandWith(Bytes bytes) const {
     const Bytes demand = allocator_.requested() + bytes;
@@ -242,7 +244,7 @@ class Arena {
   // In arena_plan.cc.
   Block* AllocateByPlan(const Request& request);
   Block* AllocatePlanned(const Request& request, Bytes place, RequestNumber number);
-  Block* PlaceAt(const Request& request, Bytes offset);
+  Block* PlaceAt(const Request& request, Bytes offset, Beyond beyond = Beyond::kALittle);
   void AnswerPlan();
   Bytes RoomForPlan();
   bool FitsWhileItChanges();
@@ -260,7 +262,7 @@ class Arena {
 
   // In arena_lasting.cc.
   Block* PlaceLasting(const Request& request);
-  bool TakeChunksForLasting(Bytes bytes);
+  bool HasChunksForLasting(Bytes bytes, Bytes place);
 
   // In arena_held.cc.
   bool StartHolding(const Request& request);

@@ -26,10 +26,11 @@ constexpr ChunkIndex kPartBeyond = 200;
 }  // namespace
 
 // Whether chunks behind fences are moved before the owner acquires `more`.
-bool Arena::RatherAliases(ChunkIndex more, Bytes bytes) const {
+bool Arena::RatherAliases(ChunkIndex more, Bytes bytes, Beyond beyond) const {
   if (seam_.alias == nullptr) return false;
   const ChunkIndex slots = SlotsFor(DemandWith(bytes));
-  return mapped() + more > slots + std::max(kChunksBeyond, slots / kPartBeyond);
+  const ChunkIndex little = std::max(kChunksBeyond, slots / kPartBeyond);
+  return mapped() + more > slots + (beyond == Beyond::kNothing ? 0 : little);
 }
 
 // Brings `count` wholly free chunks from elsewhere under unmapped slots of `to`, or none: a few of

@@ -48,6 +48,7 @@ Block* ArenaAllocator::Allocate(const Request& request) {
     if (!ReserveMark()) return nullptr;
     block = Choose(request, size, small);
     if (block == nullptr) return nullptr;
+    if (size % kChunkBytes == 0 && lasting_.MayLast(size)) gaps_ += GapBefore(block);
     table_->AddLive(ChunkOf(block->offset), LastChunkOf(block->offset, block->size));
   }
   MakeLive(block, request);

@@ -9,7 +9,8 @@
 //
 // A buffer starts on a chunk where that is nearly free: its size is whole chunks, or its rounding
 // fits in an allowance of 1/4096 of the highest demand so far. The others lie on a 512 B grid, so
-// that neighbours share boundary chunks.
+// that neighbours share boundary chunks; so do whole chunks that look as if they will last, once
+// what was left between such and others exceeds 1/512 of the demand.
 //
 // The allocator maps nothing. Allocate() only uses mapped chunks; when it finds no place,
 // PlanExtension() says which chunks to map, MarkMapped() tells that they were, and Allocate() is
@@ -76,8 +77,13 @@ class ArenaAllocator {
   Block* AllocateAt(const Request& request, Bytes offset);
   // Whether such a request will last (lasting.h).
   bool Lasts(Bytes bytes) const { return lasting_.Lasts(RoundUp(bytes, kBlockBytes)); }
-  // For one that does: close to the others, away from narrow holes. Null: there is no such place.
-  Block* AllocateLasting(const Request& request);
+  // Where one that does goes, mapped or not, for AllocateAt or an extension there.
+  Bytes PlaceForLasting(Bytes bytes);
+  // That is where `block` went.
+  void TookForLasting(const Block* block) {
+    after_lasting_ = block->end();
+    lasting_.Taken(block->size);
+  }
   // Whether a wholly free chunk is behind a fence that has not passed.
   bool ChunksWait() { return holes_.WholeChunksWait(passed_); }
   // Whether work on `stream` must be ordered after the block's fence.
@@ -238,7 +244,6 @@ class ArenaAllocator {
   Block* FromSlabs(Bytes size, StreamId stream);
   Block* FromBins(Bytes size, StreamId stream);
   Block* FromHoles(Bytes size, Bytes alignment, StreamId stream);
-  Block* HoleForLasting(Bytes size, Bytes alignment, StreamId stream, HoleIndex::Place* place);
   Bytes OffsetIn(const Block* hole, Bytes size, Bytes alignment) const;
   bool InKept(Bytes offset, Bytes size) const {
     return kept_count_ != 0 && LastChunkOf(offset, size) >= kept_first_ &&
@@ -328,6 +333,11 @@ class ArenaAllocator {
   static bool IsHole(const Block* block) {
     return block->state == Block::State::kFree && block->mapped && !block->small;
   }
+  // Less than a chunk that is free between the block and the one before.
+  static Bytes GapBefore(const Block* block) {
+    const Block* gap = block->previous;
+    return gap != nullptr && IsHole(gap) && gap->size < kChunkBytes ? gap->size : 0;
+  }
   static int BinOf(Bytes size, StreamId stream);
 
   ChunkTable* table_ = nullptr;
@@ -357,6 +367,7 @@ class ArenaAllocator {
   ChunkIndex kept_count_ = 0;
   FenceId passed_ = 0;
   Bytes rounding_ = 0;  // that live blocks were charged with
+  Bytes gaps_ = 0;      // left before whole chunks that may last
   Bytes requested_ = 0;
   Bytes peak_requested_ = 0;
   Bytes allocated_ = 0;

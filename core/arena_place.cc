@@ -16,8 +16,11 @@ constexpr int kHoleSearch = 4;   // holes among which the shortest is sought
 // The same next to what is kept free: few requests are not placed by the plan, and those recur.
 constexpr int kHoleSearchOfFew = 256;
 constexpr Bytes kTightBelow = 16 * kMiB;
-constexpr int kSlabSearch = 8;      // runs of one length among which the fullest slab is sought
-constexpr Bytes kAllowance = 4096;  // rounding to chunks may cost one part in so many of the demand
+constexpr int kSlabSearch = 8;  // runs of one length among which the fullest slab is sought
+// Rounding to chunks may cost one part in so many of the demand, and gaps before whole chunks so
+// much, or a chunk. With 1/1024, recorded trainings held more in the order of streams.
+constexpr Bytes kAllowance = 4096;
+constexpr Bytes kAllowedGaps = 512;
 
 // `alignment` is a power of two.
 Bytes Aligned(Bytes offset, Bytes alignment) { return (offset + alignment - 1) & ~(alignment - 1); }
@@ -28,7 +31,10 @@ Bytes ArenaAllocator::AlignmentFor(Bytes size, Bytes requested) const {
   if (size <= kSmallLimit) return kBlockBytes;
   const Bytes rounding = RoundUp(size, kChunkBytes) - size;
   const Bytes demand = std::max(peak_requested_, requested_ + requested);
-  return rounding == 0 || rounding_ + rounding <= demand / kAllowance ? kChunkBytes : kBlockBytes;
+  const bool aligned = rounding != 0 ? rounding_ + rounding <= demand / kAllowance
+                                     : gaps_ <= std::max(kChunkBytes, demand / kAllowedGaps) ||
+                                           !lasting_.MayLast(size);
+  return aligned ? kChunkBytes : kBlockBytes;
 }
 
 // What the cache holds back comes before a new slab.

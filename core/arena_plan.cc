@@ -45,9 +45,9 @@ Block* Arena::AllocatePlanned(const Request& request, Bytes place, RequestNumber
   return block;
 }
 
-Block* Arena::PlaceAt(const Request& request, Bytes offset) {
+Block* Arena::PlaceAt(const Request& request, Bytes offset, Beyond beyond) {
   Block* block = allocator_.AllocateAt(request, offset);
-  if (block == nullptr && Extend(request.bytes, offset, false)) {
+  if (block == nullptr && Extend(request.bytes, offset, false, beyond)) {
     block = allocator_.AllocateAt(request, offset);
   }
   return Ordered(block, request.stream);

@@ -1,12 +1,13 @@
 // Tells requests that will last, such as optimizer state, from all others before one of them has
-// ended: of medium size, in a row of requests without a free, and of a size of which several were
-// made and none was ever freed. The first that come so are not told, and what no longer holds is
-// forgotten for good: one free of a size is enough.
+// ended: in a row of requests without a free, and of a size of which several were made and none was
+// ever freed. The first that come so are not told, and what no longer holds is forgotten for good:
+// one free of a size is enough, and after a few sizes that did not last, as where each iteration
+// brings new ones, all are taken for what will be gone.
 //
-// Why: what lasts and lies in a narrow hole between buffers that end soon is left alone in its
-// chunk, with nothing but addresses that are too few for a large buffer on either side. A training
-// whose optimizer keeps a byte for each parameter lost 3 % of its memory to some tens of such
-// chunks.
+// Why: what lasts and lies in a hole between buffers that end soon is left alone in the chunks in
+// which it begins and ends, with nothing but addresses that are too few for a large buffer beside
+// it. A training whose optimizer keeps a byte for each parameter lost 3 % of its memory to some
+// tens of such chunks.
 //
 // Not here: where they go instead (arena_lasting.cc). Threads: none of its own.
 
@@ -23,26 +24,38 @@ class Lasting {
  public:
   // A request for `size`, rounded to blocks, is about to be placed.
   bool Lasts(Bytes size) const {
-    return in_row_ >= kInRow && IsMedium(size) && made_[IndexOf(size)] == kMade;
+    if (in_row_ < kInRow || size <= kSmallLimit || mistakes_ >= kMostMistakes) return false;
+    const uint8_t made = made_[IndexOf(size)];
+    return made == kMade || made == kTaken;
   }
+  // One that lasts was placed as such.
+  void Taken(Bytes size) { made_[IndexOf(size)] = kTaken; }
+  // The same, or it is one of those that a job begins with, such as weights: nothing large was ever
+  // freed.
+  bool MayLast(Bytes size) const { return in_row_ >= kInRow && (!freed_large_ || Lasts(size)); }
   void Made(Bytes size) {
     ++in_row_;
-    if (!IsMedium(size)) return;
+    if (size <= kSmallLimit) return;
     uint8_t& made = made_[IndexOf(size)];
     if (made < kMade) ++made;
   }
   void Freed(Bytes size) {
     in_row_ = 0;
-    if (IsMedium(size)) made_[IndexOf(size)] = kFreed;
+    if (size <= kSmallLimit) return;
+    uint8_t& made = made_[IndexOf(size)];
+    if (made == kTaken) ++mistakes_;
+    made = kFreed;
+    freed_large_ = freed_large_ || size >= kChunkBytes;
   }
 
  private:
   static constexpr uint32_t kInRow = 4;
   static constexpr uint8_t kMade = 8;
-  static constexpr uint8_t kFreed = kMade + 1;
+  static constexpr uint8_t kTaken = kMade + 1;
+  static constexpr uint8_t kFreed = kMade + 2;
+  static constexpr uint32_t kMostMistakes =
+      12;  // sizes; trainings made 2 to 10 by their first step
   static constexpr int kIndexBits = 12;
-  // Smaller ones share slabs, and larger ones leave no such chunks.
-  static bool IsMedium(Bytes size) { return size - kSmallLimit - 1 < kChunkBytes - kSmallLimit; }
   // Sizes that share an entry count as one.
   static uint32_t IndexOf(Bytes size) {
     return static_cast<uint32_t>((size / kBlockBytes * UINT64_C(0x9e3779b97f4a7c15)) >>
@@ -51,6 +64,8 @@ class Lasting {
 
   uint8_t made_[1 << kIndexBits] = {};
   uint32_t in_row_ = 0;
+  uint32_t mistakes_ = 0;
+  bool freed_large_ = false;
 };
 
 }  // namespace tidemark::core
