@@ -21,7 +21,7 @@ Bytes ArenaAllocator::PlaceForLasting(Bytes bytes) {
   if (after_lasting_ == 0) return above;
   const Bytes needed = after_lasting_ + RoundUp(bytes, kBlockBytes);
   Bytes end = after_lasting_;
-  for (const Block* b = BlockAt(end); FreeInGeneral(b) && end < needed; b = b->next) end = b->end();
+  for (const Block* b = BlockAt(end); IsFreeForAll(b) && end < needed; b = b->next) end = b->end();
   return end >= needed ? after_lasting_ : above;
 }
 
