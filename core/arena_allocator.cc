@@ -325,7 +325,7 @@ Block* ArenaAllocator::BlockAt(Bytes offset) const {
     while (bits == 0) bits = start_bits_[--word];
     block = starts_[word * 64 + 63 - static_cast<ChunkIndex>(std::countl_zero(bits))].first;
   }
-  while (block->next != nullptr && block->next->offset <= offset) block = block->next;
+  while (block->end() <= offset) block = block->next;  // of the last one, too, only itself is read
   return block;
 }
 

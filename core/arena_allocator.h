@@ -249,7 +249,6 @@ class ArenaAllocator {
     return kept_count_ != 0 && LastChunkOf(offset, size) >= kept_first_ &&
            ChunkOf(offset) < kept_first_ + kept_count_;
   }
-  bool Better(const Block* block, const Block* found, StreamId stream) const;
   Block* FromAnywhere(Bytes size, StreamId stream);
   Block* Fullest(uint32_t units, StreamId stream) const;
   bool Waits(const Block* block, StreamId stream) const { return MustWait(block, stream, passed_); }

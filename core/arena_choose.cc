@@ -33,6 +33,12 @@ uint64_t Logarithm(uint64_t value) {
   return static_cast<uint64_t>(power) * kPerDoubling + (above * kPerDoubling >> power);
 }
 
+// `alignment` is a power of two, which saves the divisions.
+Bytes AlignDown(Bytes offset, Bytes alignment) { return offset & ~(alignment - 1); }
+Bytes AlignUp(Bytes offset, Bytes alignment) {
+  return AlignDown(offset + alignment - 1, alignment);
+}
+
 // The greatest value with a logarithm of at most so much.
 uint64_t LargestOf(uint64_t logarithm) {
   const uint64_t power = logarithm / kPerDoubling;
@@ -56,35 +62,22 @@ class ArenaAllocator::PlaceSearch {
 
   // kNowhere: there is none.
   Bytes Find() {
-    const FreeRuns::Run* shortest = LookAtShortest();
     HoleIndex::Search search(&a_.holes_, size_);
-    search.Narrow(std::max(longest_[kMostShared], size_));
     while (const Block* hole = search.Next()) {
       if (FitsExactly(hole)) return hole->offset;
       if (!MayBeIn(hole->offset, hole->end())) continue;
       // Beside an unmapped block it is part of a run that is looked at anyway.
       if (IsFreeForAll(hole->previous) || IsFreeForAll(hole->next)) continue;
-      LookAt(hole, hole->offset, hole->end());
-      search.Narrow(std::max(longest_[kMostShared], size_));
+      LookAtHole(hole);
+      search.Narrow(size_ + spare_);
     }
     for (const FreeRuns::Run& run : a_.runs_.All()) {
-      if (&run != shortest && MayBeIn(run.offset(), run.offset() + run.size())) LookAt(run);
+      if (MayBeIn(run.offset(), run.offset() + run.size())) LookAt(run);
     }
     return found_;
   }
 
  private:
-  // It leaves least to look at.
-  const FreeRuns::Run* LookAtShortest() {
-    const FreeRuns::Run* shortest = nullptr;
-    for (const FreeRuns::Run& run : a_.runs_.All()) {
-      if (run.size() < size_ || (shortest != nullptr && run.size() >= shortest->size())) continue;
-      shortest = &run;
-    }
-    if (shortest != nullptr) LookAt(*shortest);
-    return shortest;
-  }
-
   // Nothing does less harm.
   bool FitsExactly(const Block* hole) const {
     return hole->size == size_ && hole->offset % alignment_ == 0 &&
@@ -94,7 +87,7 @@ class ArenaAllocator::PlaceSearch {
   // Whether a place in this run may do no more harm than the one found.
   bool MayBeIn(Bytes begin, Bytes end) const {
     const Bytes size = end - begin;
-    if (size < size_ || size > longest_[kMostShared]) return false;
+    if (size - size_ > spare_) return false;
     const ChunkIndex used = (alignment_ != kChunkBytes && begin % kChunkBytes != 0 ? 1 : 0) +
                             (end % kChunkBytes != 0 ? 1 : 0);
     // It touches all chunks of the run, or it shares one at most.
@@ -104,30 +97,38 @@ class ArenaAllocator::PlaceSearch {
 
   // A place takes the chunks that it touches, but for those that it shares. With so many shared, no
   // longer run than that has one that does as little harm as the one found.
-  void NoteLongest() {
+  void NoteLongest(uint64_t harm) {
     for (ChunkIndex shared = 0; shared <= kMostShared; ++shared) {
       const uint64_t taken = (least_touched_ - std::min(least_touched_, shared)) * kPerChunk;
-      const uint64_t rest = harm_ - std::min(harm_, taken);
+      const uint64_t rest = harm - std::min(harm, taken);
       const Bytes free = LargestOf(rest) * kBlockBytes;
       longest_[shared] = free < kChunkBytes ? 0 : size_ + free - kChunkBytes;
     }
+    // Only a run that is no longer than the chunks that a place touches can share two of them.
+    const Bytes longest =
+        std::max(longest_[1], std::min(longest_[2], least_touched_ * kChunkBytes));
+    spare_ = longest - std::min(longest, size_);
   }
 
+  // Candidates begin where the hole begins, or end where it ends; the end of all addresses is no
+  // neighbour to lie close to.
+  void LookAtHole(const Block* hole) {
+    Enter(hole->offset, hole->end());
+    const uint64_t harm = rest_ + (a_.Waits(hole, stream_) ? kPerWait : 0);
+    const Bytes lowest = AlignUp(begin_, alignment_);
+    const Bytes highest = AlignDown(end_ - size_, alignment_);
+    if (highest < lowest) return;
+    Offer(lowest, TakenAt(lowest), harm);
+    if (hole->next != nullptr) Offer(highest, TakenAt(highest), harm);
+  }
+
+  // The same for each block of the run.
   void LookAt(const FreeRuns::Run& run) {
-    LookAt(run.first(), run.offset(), run.offset() + run.size());
-  }
-
-  // Candidates begin where a block of the run begins, or end where one ends; the end of all
-  // addresses is no neighbour to lie close to. `first` is its lowest block.
-  void LookAt(const Block* first, Bytes begin, Bytes end) {
-    begin_ = begin;
-    end_ = end;
-    rest_ = RestIn(end - begin);
-    NoteUsedEnds();
-    for (const Block* b = first; IsFreeForAll(b); b = b->next) {
-      Consider(b, RoundUp(b->offset, alignment_));
+    Enter(run.offset(), run.offset() + run.size());
+    for (const Block* b = run.first(); IsFreeForAll(b); b = b->next) {
+      Consider(b, AlignUp(b->offset, alignment_));
       if (b->next == nullptr || b->end() < begin_ + size_) continue;
-      const Bytes offset = (b->end() - size_) / alignment_ * alignment_;
+      const Bytes offset = AlignDown(b->end() - size_, alignment_);
       if (offset < begin_) continue;
       const Block* block = b;
       while (block->offset > offset) block = block->previous;
@@ -135,39 +136,42 @@ class ArenaAllocator::PlaceSearch {
     }
   }
 
+  // Whoever is next to a run has bytes of the chunk in which it begins, or ends. The chunks between
+  // are wholly free.
+  void Enter(Bytes begin, Bytes end) {
+    begin_ = begin;
+    end_ = end;
+    used_low_ = begin % kChunkBytes != 0 ? ChunkOf(begin) : kNoChunk;
+    used_high_ = end % kChunkBytes != 0 ? ChunkOf(end) : kNoChunk;
+    rest_ = Logarithm((end - begin - size_ + kChunkBytes) / kBlockBytes);
+  }
+
   // `block` begins at or below `offset`, in the run.
   void Consider(const Block* block, Bytes offset) {
-    if (offset < begin_ || offset + size_ > end_ || a_.InKept(offset, size_)) return;
+    if (offset < begin_ || offset + size_ > end_) return;
+    const ChunkIndex taken = TakenAt(offset);
+    const uint64_t harm = rest_ + taken * kPerChunk;
+    if (harm < harm_ || (harm == harm_ && offset < found_)) {
+      Offer(offset, taken, rest_ + CostAt(block, offset));
+    }
+  }
+
+  ChunkIndex TakenAt(Bytes offset) const {
     const ChunkIndex first = ChunkOf(offset);
     const ChunkIndex last = LastChunkOf(offset, size_);
     ChunkIndex taken = last - first + 1;
     if (first == used_low_ || first == used_high_) --taken;
     if (first != last && (last == used_low_ || last == used_high_)) --taken;
-    uint64_t harm = taken * kPerChunk + rest_;
-    if (taken > chunks_ || IsWorse(harm, offset)) return;
-    harm += CostAt(block, offset);
-    if (IsWorse(harm, offset)) return;
-    if (harm != harm_) {
-      harm_ = harm;
-      NoteLongest();
-    }
+    return taken;
+  }
+
+  void Offer(Bytes offset, ChunkIndex taken, uint64_t other_harm) {
+    const uint64_t harm = taken * kPerChunk + other_harm;
+    if (harm > harm_ || (harm == harm_ && offset >= found_)) return;
+    if (taken > chunks_ || a_.InKept(offset, size_)) return;
+    if (harm != harm_) NoteLongest(harm);
+    harm_ = harm;
     found_ = offset;
-  }
-
-  bool IsWorse(uint64_t harm, Bytes offset) const {
-    return harm > harm_ || (harm == harm_ && offset > found_);
-  }
-
-  // Of what stays free in a run of `size`.
-  uint64_t RestIn(Bytes size) const {
-    return Logarithm((size - size_ + kChunkBytes) / kBlockBytes);
-  }
-
-  // Whoever is next to the run has bytes of the chunk in which it begins, or ends. The chunks
-  // between are wholly free.
-  void NoteUsedEnds() {
-    used_low_ = begin_ % kChunkBytes != 0 ? ChunkOf(begin_) : kNoChunk;
-    used_high_ = end_ % kChunkBytes != 0 ? ChunkOf(end_) : kNoChunk;
   }
 
   // Of what has to be mapped there, and waited for.
@@ -194,7 +198,8 @@ class ArenaAllocator::PlaceSearch {
   Bytes size_ = 0;
   Bytes alignment_ = 0;
   ChunkIndex least_touched_ = 0;
-  Bytes begin_ = 0;  // of the run
+  Bytes spare_ = ~Bytes{0} >> 1;  // no run that is longer than `size_` by more is looked at
+  Bytes begin_ = 0;               // of the run
   Bytes end_ = 0;
   ChunkIndex used_low_ = kNoChunk;   // its first chunk, where somebody has bytes of that
   ChunkIndex used_high_ = kNoChunk;  // its last one

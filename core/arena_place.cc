@@ -82,12 +82,6 @@ Block* ArenaAllocator::Fullest(uint32_t units, StreamId stream) const {
   return best;
 }
 
-// Not having to wait comes first, then the shorter one, then the one found first.
-bool ArenaAllocator::Better(const Block* block, const Block* found, StreamId stream) const {
-  const bool waits = Waits(block, stream);
-  return waits != Waits(found, stream) ? !waits : block->size < found->size;
-}
-
 // Where in a hole a request goes, if it fits there: below or above what is kept free.
 Bytes ArenaAllocator::OffsetIn(const Block* hole, Bytes size, Bytes alignment) const {
   const Bytes offset = Aligned(hole->offset, alignment);
@@ -101,22 +95,28 @@ Block* ArenaAllocator::FromHoles(Bytes size, Bytes alignment, StreamId stream) {
   if (kept_count_ != 0) left = kHoleSearchOfFew;
   int waiting = 0;
   Block* found = nullptr;
+  bool found_waits = false;
+  Bytes found_offset = 0;
   HoleIndex::Search search(&holes_, size);
   HoleIndex::Place place;
   while (left > 0) {
     Block* block = search.Next();
     if (block == nullptr) break;
-    if (OffsetIn(block, size, alignment) + size > block->end()) continue;
+    const Bytes offset = OffsetIn(block, size, alignment);
+    if (offset + size > block->end()) continue;
     const bool waits = Waits(block, stream);
     if (waits && ++waiting > kFenceSearch && found != nullptr) left = 0;
     if (!waits) --left;
-    if (found == nullptr || Better(block, found, stream)) {
+    // Not having to wait comes first, then the shorter one, then the one found first.
+    if (found == nullptr || (waits != found_waits ? found_waits : block->size < found->size)) {
       found = block;
+      found_waits = waits;
+      found_offset = offset;
       place = search.place();
     }
     if (found->size == size && !waits) left = 0;  // none is shorter
   }
-  return found == nullptr ? nullptr : TakeAt(place, found, OffsetIn(found, size, alignment), size);
+  return found == nullptr ? nullptr : TakeAt(place, found, found_offset, size);
 }
 
 // Part of the hole at `place`; what is left over on both sides stays in the index.

@@ -133,29 +133,25 @@ HoleIndex::Place HoleIndex::After(Place place) const {
   return {place.group + 1, 0};
 }
 
-// The first group from `group` on that may have a hole longer than `below`; count_ at least where
-// none has.
-uint32_t HoleIndex::NextGroup(uint32_t group, int32_t below) const {
-  uint32_t base = group / kFan * kFan;
-  uint32_t bits = Greater16(most_.begin() + base, below) & ~uint32_t{0} << (group - base);
-  while (bits == 0) {
-    base += kFan;
-    if (base >= count_) return base;
-    bits = Greater16(most_.begin() + base, below);
+// A group that may have a hole that is long enough.
+bool HoleIndex::Search::FindGroup() {
+  while (groups_ == 0) {
+    if (fan_ >= index_->count_) return false;
+    groups_ = Greater16(index_->most_.begin() + fan_, below_);
+    fan_ += kFan;
   }
-  return base + static_cast<uint32_t>(std::countr_zero(bits));
+  place_.group = fan_ - kFan + static_cast<uint32_t>(std::countr_zero(groups_));
+  groups_ &= groups_ - 1;
+  return true;
 }
 
 Block* HoleIndex::Search::Next() {
   while (fit_ == 0) {
-    if (group_ >= index_->count_) return nullptr;
-    group_ = index_->NextGroup(group_, below_);
-    if (group_ >= index_->count_) return nullptr;
-    const Group& group = *index_->groups_[group_];
+    if (!FindGroup()) return nullptr;
+    const Group& group = *index_->groups_[place_.group];
     fit_ = Greater32(group.length, below_);
-    if (fit_ == 0) index_->most_[group_] = Longest32(group.length);
+    if (fit_ == 0) index_->most_[place_.group] = Longest32(group.length);
     if (most_ != INT32_MAX) fit_ &= ~Greater32(group.length, most_);
-    place_.group = group_++;
   }
   place_.slot = static_cast<uint32_t>(std::countr_zero(fit_));
   fit_ &= fit_ - 1;

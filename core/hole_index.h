@@ -49,11 +49,14 @@ class HoleIndex {
     Place place() const { return place_; }
 
    private:
+    bool FindGroup();
+
     HoleIndex* index_;
     int32_t below_;
     int32_t most_ = INT32_MAX;
-    uint32_t group_ = 0;  // the first one not looked into
-    uint32_t fit_ = 0;    // slots of the group before that are still to come
+    uint32_t fan_ = 0;     // the first group not compared yet; kFan are at once
+    uint32_t groups_ = 0;  // of those compared last, the ones still to be looked into
+    uint32_t fit_ = 0;     // slots of the group in hand that are still to come
     Place place_;
   };
   // The same from the highest one down, of those that start below `end`.
@@ -117,7 +120,6 @@ class HoleIndex {
   void Split(uint32_t group);
   void DropIfSparse(uint32_t group);
   void Join(uint32_t low);
-  uint32_t NextGroup(uint32_t group, int32_t below) const;
   void InsertGroup(uint32_t at, Group* group);
   void EraseGroup(uint32_t at);
 
