@@ -20,10 +20,10 @@ bool Arena::Init(ChunkIndex chunks, const ArenaSeam& seam, const ArenaOptions& o
 }
 
 Block* Arena::AllocateSlow(Request request) {
-  // What a plan as it is keeps from others may be all they need.
-  if (held_ && plan_.as_is()) {
-    PutBack();
-    plan_.DropAsIs();
+  if (PlanKeepsFrom(request.bytes)) {
+    if (held_) PutBack();
+    plan_.Refuse();
+    KeepForPlan();
     if (Block* block = Place(request)) return block;
   }
   Block* block = Extend(request.bytes, kAnyOffset, false) ? Place(request) : nullptr;
@@ -108,6 +108,13 @@ ChunkIndex Arena::Wanted(const Extension& extension, Bytes bytes, Beyond beyond)
 ChunkIndex Arena::Within(Bytes bytes) const {
   const ChunkIndex slots = SlotsFor(DemandWith(bytes));
   return slots > mapped() ? slots - mapped() : 0;
+}
+
+// Chunks that may be mapped for `bytes` more without moving any. An owner that acquires has what it
+// holds already, and may get more.
+ChunkIndex Arena::FreshFor(Bytes bytes) const {
+  const ChunkIndex within = Within(bytes);
+  return seam_.acquire != nullptr ? std::max(within, Available()) : std::min(within, Available());
 }
 
 // What a plan keeps free comes last.

@@ -221,6 +221,7 @@ class Arena {
     return demand > allocator_.peak_requested() ? demand : allocator_.peak_requested();
   }
   ChunkIndex Within(Bytes bytes) const;
+  ChunkIndex FreshFor(Bytes bytes) const;
   ChunkIndex Stitch(ChunkIndex count, const Extension& keep);
   ChunkIndex CountFree(ChunkIndex most, const Search& search) const;
   ChunkIndex Alias(ChunkIndex count, const Extension& to);
@@ -246,11 +247,13 @@ class Arena {
   Block* AllocatePlanned(const Request& request, Bytes place, RequestNumber number);
   Block* PlaceAt(const Request& request, Bytes offset, Beyond beyond = Beyond::kALittle);
   void AnswerPlan();
+  void PackInPlace();
   Bytes RoomForPlan();
   bool FitsWhileItChanges();
   bool PlayPlaced(uint32_t time, const Recurring& request);
   bool PlayFrees();
   bool IsFreeBy(uint32_t time, Bytes offset, Bytes size) const;
+  bool PlanKeepsFrom(Bytes bytes) const;
   void KeepForPlan();
 
   // In arena_choose.cc.

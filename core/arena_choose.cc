@@ -240,11 +240,7 @@ Block* Arena::PlaceChosen(const Request& request) {
   const Bytes demand = DemandWith(request.bytes);
   const Bytes slack = Bytes{SlotsFor(demand)} * kChunkBytes - demand;
   if (allocator_.LostInParts() <= std::max(slack, demand / kMayBeLost)) return nullptr;
-  // An owner that acquires has what it holds already, and may get more.
-  const ChunkIndex within = Within(request.bytes);
-  const ChunkIndex fresh =
-      seam_.acquire != nullptr ? std::max(within, Available()) : std::min(within, Available());
-  const Bytes place = allocator_.ChoosePlace(request, fresh);
+  const Bytes place = allocator_.ChoosePlace(request, FreshFor(request.bytes));
   if (place == ArenaAllocator::kNowhere) return nullptr;
   Block* block = PlaceAt(request, place);
   if (block != nullptr) ++counters_.chosen;

@@ -33,7 +33,7 @@ bool Arena::StartHolding(const Request& request) {
   const bool missed = std::exchange(missed_, false);
   if (!missed) missed_periods_ = 0;
   // The rules may have settled on other places for good.
-  if (missed && plan_.as_is() && ++missed_periods_ == kMostMissed) plan_.DropAsIs();
+  if (missed && plan_.stays() && ++missed_periods_ == kMostMissed) plan_.Refuse();
   return !missed && table_.host_chunks() == 0 && HoldPlan();
 }
 
@@ -47,15 +47,14 @@ bool Arena::IsInPlace(Block* block) {
   return true;
 }
 
-// All up to `end`; of a plan as it is, only what it uses: the rest is for others. False: out of
-// memory.
+// All up to `end`; of a plan that others lie between, only what it uses. False: out of memory.
 bool Arena::HoldParts(Bytes end) {
   uint64_t first = 0, beyond = 0;
   uint32_t parts = 0;
   for (uint32_t at = 0; places_.NextUsed(&at, &first, &beyond);) ++parts;
   if (!allocator_.ReserveHold(plan_base_, end, parts)) return false;
-  if (!plan_.as_is()) allocator_.Hold(plan_base_, end);
-  for (uint32_t at = 0; plan_.as_is() && places_.NextUsed(&at, &first, &beyond);) {
+  if (!plan_.stays()) allocator_.Hold(plan_base_, end);
+  for (uint32_t at = 0; plan_.stays() && places_.NextUsed(&at, &first, &beyond);) {
     allocator_.Hold(plan_base_ + first * kBlockBytes, plan_base_ + beyond * kBlockBytes);
   }
   return true;

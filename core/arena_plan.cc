@@ -16,9 +16,10 @@ Block* Arena::AllocateByPlan(const Request& request) {
   Bytes place = plan_.Next(request.bytes, request.stream);
   const RequestNumber number = plan_.number();  // others may come while this one waits
   AnswerPlan();
-  if (plan_.begins() && plan_.as_is()) plan_base_ = 0;
-  if (plan_.begins() && !plan_.as_is() && !FitsWhileItChanges()) plan_.Refuse();
+  if (plan_.begins() && plan_.stays()) plan_base_ = 0;
+  if (plan_.begins() && !plan_.stays() && !FitsWhileItChanges()) plan_.Refuse();
   if (plan_.following() != followed) KeepForPlan();
+  if (plan_.begins() && plan_.in_place()) place = plan_.PlaceOf(plan_.phase());
   if (!plan_.following()) place = PlacementPlan::kNowhere;
   return AllocatePlanned(request, place, number);
 }
@@ -54,12 +55,31 @@ Block* Arena::PlaceAt(const Request& request, Bytes offset, Beyond beyond) {
 }
 
 void Arena::AnswerPlan() {
+  if (plan_.asks() && plan_.in_place()) PackInPlace();
   if (plan_.ready()) {
     const bool fits = plan_.size() <= RoomForPlan() &&
                       plan_.size() <= Bytes{table_.size()} * kChunkBytes - plan_base_;
     fits ? plan_.Accept() : plan_.Refuse();
   }
   while (plan_.asks()) plan_.Pack(RoomForPlan());
+}
+
+// Around what lives, slabs, and what is not mapped.
+void Arena::PackInPlace() {
+  allocator_.FoldCache();
+  const Bytes end = Bytes{table_.high_water()} * kChunkBytes;
+  bool fits = !Evicts();
+  for (const Block* b = allocator_.first(); fits && b != nullptr && b->offset < end; b = b->next) {
+    if (b->small) {
+      const Bytes slab = b->offset / kChunkBytes * kChunkBytes;
+      fits = plan_.AddTaken(slab, slab + kChunkBytes);
+    } else if (b->state == Block::State::kLive) {
+      fits = plan_.AddLive(b->number, b->offset, b->end());
+    } else if (!b->mapped) {
+      fits = plan_.AddTaken(b->offset, std::min(b->end(), end));
+    }
+  }
+  plan_.PackInPlace(fits ? end : 0);
 }
 
 // The plan lies above everything that stays. Together they may need as many chunks as the slack
@@ -117,12 +137,13 @@ bool Arena::PlayFrees() {
   return true;
 }
 
-// Whoever takes turns gets one of several places, and what lives for an unknown time any.
+// Whoever takes turns, or is in a berth, gets one of several places, and what lives for an unknown
+// time any.
 bool Arena::PlayPlaced(uint32_t time, const Recurring& request) {
   const Bytes size = Bytes{request.units} * kBlockBytes;
   if (size <= kSmallLimit || request.life == 0) return true;
   const uint32_t end = time + request.life;
-  const bool fixed = request.life <= plan_.requests().size();
+  const bool fixed = request.IsFixed(plan_.requests().size());
   const Bytes offset = plan_base_ + Bytes{request.place} * kBlockBytes;
   if (fixed && IsFreeBy(time, offset, size)) {
     return transition_.Use(time, end, ChunkOf(offset), LastChunkOf(offset, size));
@@ -140,6 +161,12 @@ bool Arena::IsFreeBy(uint32_t time, Bytes offset, Bytes size) const {
     if (end == PlacementPlan::kNever || end > time) return false;
   }
   return true;
+}
+
+// What a plan that nothing moved for keeps from others may be all that a request needs.
+bool Arena::PlanKeepsFrom(Bytes bytes) const {
+  if (!plan_.following() || !plan_.stays()) return false;
+  return plan_.as_is() ? held_ : RoundUp(bytes, kChunkBytes) > FreshFor(bytes) * kChunkBytes;
 }
 
 void Arena::KeepForPlan() {

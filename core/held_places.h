@@ -140,10 +140,8 @@ class HeldPlaces {
     *stream = *fence == 0 || *stream == by ? by : kAnyStream;
     if (more > *fence) *fence = more;
   }
-  // The others take turns, or have no place in the plan.
-  bool IsPacked(const Recurring& request) const {
-    return request.life <= plan_->size() && request.place != Recurring::kNowhere;
-  }
+  // The others take turns, are in a berth, or have no place in the plan.
+  bool IsPacked(const Recurring& request) const { return request.IsFixed(plan_->size()); }
   bool SortBounds();
   bool MakeCoarse();
   // The last bound at or below `unit`, which is not below the first.

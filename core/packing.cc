@@ -31,13 +31,12 @@ const Packing::Attempt Packing::kAttempt[kAttempts] = {{Order::kSize, true, 16, 
                                                        {Order::kLongElseLife, true, 0, 128}};
 
 bool Packing::Init() {
-  return order_.Reserve(kMost) && placed_.Reserve(kMost) && keys_.Reserve(kMost) &&
-         places_.Reserve(kMost);
+  return order_.Reserve(kMost) && placed_.Reserve(kMost + kMostTaken + 2 * kMostBerths) &&
+         keys_.Reserve(kMost) && places_.Reserve(kMost);
 }
 
-bool Packing::Start(const Array<Recurring>* requests, uint64_t room) {
+bool Packing::Look(const Array<Recurring>* requests) {
   requests_ = requests;
-  room_ = std::min(room, kMostUnits);
   period_ = static_cast<uint32_t>(requests->size());
   order_.Clear();
   for (uint32_t i = 0; i < period_; ++i) {
@@ -48,11 +47,32 @@ bool Packing::Start(const Array<Recurring>* requests, uint64_t room) {
   });
   if (order_.empty() || !keys_.Resize(period_) || !places_.Resize(period_)) return false;
   FindExtremes();
-  if (floor_ > room_) return false;
+  return true;
+}
+
+bool Packing::Start(const Array<Recurring>* requests, const Room& room) {
+  if (!Look(requests)) return false;
+  room_ = std::min(room.units, kMostUnits);
+  taken_ = room.taken;
+  berths_ = room.berths;
+  if (taken_ != nullptr && taken_->size() > kMostTaken) return false;
+  uint64_t needed = floor_;
+  for (size_t i = 0; taken_ != nullptr && i < taken_->size(); ++i) needed += (*taken_)[i].units;
+  BeginAttempts(false);
+  if (needed <= limit_) return true;
+  if (berths_ == nullptr) return false;
+  BeginAttempts(true);
+  return needed <= limit_;
+}
+
+void Packing::BeginAttempts(bool with_berths) {
+  with_berths_ = with_berths;
+  limit_ = room_;
+  for (uint32_t i = 0; i < berths(); ++i) limit_ += 1 + (*berths_)[i].units;
+  if (limit_ > kMostUnits) with_berths_ = false, limit_ = room_;
   attempt_ = 0;
   while (one_stream_ && kAttempt[attempt_].apart != 0) ++attempt_;  // the others do the same
   BeginAttempt();
-  return true;
 }
 
 // Where the most and the fewest units are alive, found by what changes at each request.
@@ -114,12 +134,33 @@ void Packing::Restart() {
   placed_.Clear();
   top_ = 0;
   next_ = 0;
+  for (size_t i = 0; taken_ != nullptr && i < taken_->size(); ++i) {
+    Bar((*taken_)[i].place, (*taken_)[i].units, 0, period_);
+  }
+  uint64_t end = room_;
+  for (uint32_t i = 0; i < berths(); ++i) {
+    const Berth& berth = (*berths_)[i];
+    Bar(end, 1, 0, period_);
+    Bar(end + 1, berth.units, (berth.from + berth.length) % period_, period_ - berth.length);
+    end += 1 + berth.units;
+  }
 }
 
-// The request that found no room comes earlier, or another order is tried. False: there is none.
+// Nobody gets these units for `life` requests. They lie above those before.
+void Packing::Bar(uint64_t place, uint32_t units, uint32_t born, uint32_t life) {
+  const auto first = static_cast<uint32_t>(place);
+  if (life != 0) (void)placed_.Append({first, first + units, born, life, kAnyStream});
+}
+
+// The request that found no room comes earlier, or another order is tried, or all of them once more
+// with berths. False: nothing is left.
 bool Packing::TryAgain() {
   if (repairs_ == 0) {
-    if (++attempt_ < kAttempts) BeginAttempt();
+    if (++attempt_ < kAttempts) {
+      BeginAttempt();
+    } else if (!with_berths_ && berths_ != nullptr && !berths_->empty()) {
+      BeginAttempts(true);
+    }
     return attempt_ < kAttempts;
   }
   --repairs_;
@@ -135,7 +176,7 @@ bool Packing::Work(uint32_t looks) {
     if (looked > looks) return false;
     const uint32_t request = order_[next_++];
     const uint64_t place = GapFor(request, kAttempt[attempt_], &looked);
-    if (place + At(request).units <= room_) {
+    if (place + At(request).units <= limit_) {
       Place(request, static_cast<uint32_t>(place));
     } else if (!TryAgain()) {
       break;
@@ -169,7 +210,7 @@ void Packing::Place(uint32_t request, uint32_t place) {
   const Placed placed = {place, place + At(request).units, request, At(request).life,
                          At(request).stream};
   places_[request] = place;
-  top_ = std::max<uint64_t>(top_, placed.end);
+  if (placed.end <= room_) top_ = std::max<uint64_t>(top_, placed.end);
   (void)placed_.Append(placed);  // room for kMost is there
   Placed* const last = placed_.end() - 1;
   Placed* const at =
@@ -180,7 +221,16 @@ void Packing::Place(uint32_t request, uint32_t place) {
 }
 
 void Packing::WritePlaces(Array<Recurring>* requests) const {
-  for (const uint32_t i : order_) (*requests)[i].place = places_[i];
+  for (const uint32_t i : order_) {
+    Recurring& request = (*requests)[i];
+    request.place = places_[i];
+    uint64_t begin = room_ + 1;
+    for (uint32_t b = 0; b < berths() && places_[i] >= begin; ++b) {
+      request.berth = b + 1;
+      request.place = static_cast<uint32_t>(places_[i] - begin);
+      begin += 1 + (*berths_)[b].units;
+    }
+  }
 }
 
 }  // namespace tidemark::core

@@ -10,7 +10,6 @@ namespace tidemark::core {
 namespace {
 
 constexpr uint32_t kLooks = 16384;   // of the packing, for each request: 20 us
-constexpr uint32_t kShortest = 128;  // requests in a period that is worth a plan
 constexpr uint32_t kTransition = 2;  // periods in which chunks move to where the plan wants them
 constexpr uint32_t kMostBroken = 4;  // breaks in a row after which a plan is dropped
 // Moving to the places of a plan costs about as many chunks as it has. It must pay for that within
@@ -19,6 +18,8 @@ constexpr uint64_t kPaysWithin = 512;
 constexpr uint32_t kFirstPatience = 8;  // periods
 constexpr uint32_t kMostPatience = 1 << 12;
 constexpr uint32_t kPatienceInVain = 64;  // periods
+// Packing a plan in place takes about as long as it saves in so many periods.
+constexpr uint32_t kWorthInPlace = 128;
 
 }  // namespace
 
@@ -49,14 +50,18 @@ Bytes PlacementPlan::Next(Bytes bytes, StreamId stream) {
 
 Bytes PlacementPlan::PlaceOf(uint32_t phase) {
   const Recurring& planned = plan_[phase];
-  if (planned.life <= plan_.size()) {
-    return planned.place == Recurring::kNowhere ? kNowhere : Bytes{planned.place} * kBlockBytes;
-  }
-  const uint32_t turn = turns_.Take(planned.place, number(), [this](RequestNumber holder) {
+  if (planned.IsFixed(plan_.size())) return Bytes{planned.place} * kBlockBytes;
+  if (planned.place == Recurring::kNowhere) return kNowhere;
+  const auto is_free = [this](RequestNumber holder) {
     const Entry& entry = log_[holder % kLog];
     return entry.number != holder || entry.life != 0;
-  });
-  return turn == Recurring::kNowhere ? kNowhere : (top_ + turn) * kBlockBytes;
+  };
+  const uint32_t berth = planned.berth;
+  const uint32_t place =
+      berth == 0 ? turns_.Take(planned.place, number(), is_free)
+                 : turns_.TakeBerth(berth - 1, number(), number() + planned.life, is_free);
+  if (place == Recurring::kNowhere) return kNowhere;
+  return (turns_from() + place + (berth == 0 ? 0 : planned.place)) * kBlockBytes;
 }
 
 void PlacementPlan::Log(Bytes bytes, StreamId stream) {
@@ -80,10 +85,12 @@ void PlacementPlan::CatchUp() {
   logged_ = requests_;
 }
 
-// Of the plan. Whose turn it is depends on who is alive; the others end as planned.
+// Of the plan. Whose turn it is, and where a berth is, depends on who is alive; the others end as
+// planned.
 void PlacementPlan::LogPlanned(uint64_t request) {
   const Recurring& planned = plan_[PhaseOf(request)];
-  const uint32_t life = planned.life <= plan_.size() ? planned.life : 0;
+  const bool moves = planned.life > plan_.size() || planned.berth != 0;
+  const uint32_t life = moves ? 0 : planned.life;
   const auto number = static_cast<RequestNumber>(request);
   log_[request % kLog] = {number, planned.units, planned.stream, life, moved_, Recurring::kNowhere};
 }
@@ -98,6 +105,7 @@ void PlacementPlan::Freed(RequestNumber freed) {
 // to a longer one, or when it was out of step for long.
 void PlacementPlan::Watch() {
   if (WaitsAsIs()) return WatchAsIs();
+  if (in_place_ && state_ == State::kWaiting) return Refuse();  // it was not packed yet
   const uint32_t period = period_.length();
   const uint64_t since = std::max(quiet_since_, watched_since_);
   if (requests_ - since > QuietPatience(period)) {
@@ -105,18 +113,18 @@ void PlacementPlan::Watch() {
   }
   if (period < kShortest || (MovedWithin(period) != 0 && requests_ < retry_at_)) return;
   if (MovedWithin(period) == 0) {
-    if (state_ != State::kWatching || !TakeAsIs(period)) return;
+    if (state_ != State::kWatching || !(TakeAsIs(period) || SeekInPlace(period))) return;
   } else {
     const bool replaces = period > period_length_ || requests_ - begun_at_ > 4 * plan_.size();
     if ((state_ == State::kWaiting && !replaces) || !Collect(period)) return;
-    as_is_ = false;
+    as_is_ = in_place_ = false;
     state_ = State::kAsking;
   }
   begins_in_ = context_;
   begun_at_ = requests_;
   in_step_ = true;
   phase_ = 0;
-  cut_ = 0;
+  cut_ = in_place_ ? packing_.quiet_at() : 0;
 }
 
 // Of the last two periods: what was asked for, and the longer of the two lives. False: the log does
@@ -172,7 +180,7 @@ Bytes PlacementPlan::Spare() const {
 void PlacementPlan::Pack(Bytes room) {
   const Bytes spare = Spare();
   const Bytes apart = spare + turns_.units() * kBlockBytes;
-  const bool starts = apart <= room && packing_.Start(&plan_, (room - apart) / kBlockBytes);
+  const bool starts = apart <= room && packing_.Start(&plan_, {(room - apart) / kBlockBytes});
   if (!starts && MakeForTwo()) return;
   if (!starts) return Refuse();
   const uint64_t chunks = (packing_.floor() + turns_.units()) / (kChunkBytes / kBlockBytes);
@@ -230,54 +238,34 @@ void PlacementPlan::BeginPeriod() {
   const uint64_t moved = follows ? moved_ - moved_before_ : MovedWithin(plan_.size());
   moved_before_ = moved_;
   if (state_ == State::kWaiting) {
-    state_ = State::kFollowing;
-    begins_ = !has_begun_;
-    has_begun_ = true;
-    followed_ = 0;
     moved_unplanned_ = moved;
+    if (in_place_) {
+      state_ = State::kAsking;
+    } else {
+      BeginFollowing();
+    }
   } else if (state_ == State::kFollowing) {
     ++followed_;
     ++as_is_followed_;
     broken_ = 0;
-    if (moved == 0) patience_ = 0;
+    if (moved == 0 && !in_place_) patience_ = 0;
+    if (moved == 0 && in_place_ && followed_ >= kWorthInPlace) in_place_patience_ = 0;
     if (followed_ > kTransition && moved != 0 && moved >= moved_unplanned_) Refuse();
   }
 }
 
-uint32_t PlacementPlan::IndexOf(RequestNumber asked) const {
-  const uint32_t ago = number() - asked;
-  const auto period = static_cast<uint32_t>(plan_.size());
-  if (asked == 0 || !in_step_ || ago >= period) return kNone;
-  return (PhaseOf(requests_) + period - ago) % period;
-}
-
-void PlacementPlan::Foresee(RequestNumber asked) {
-  Entry& entry = log_[asked % kLog];
-  const uint32_t index = IndexOf(asked);
-  if (entry.number == asked && entry.life == 0 && index != kNone) entry.life = plan_[index].life;
-}
-
-PlacementPlan::Fate PlacementPlan::FateOf(RequestNumber asked) const {
-  const uint32_t ago = number() - asked;
-  if (asked == 0 || !in_step_ || ago >= 2 * period_length_) return Fate::kStays;
-  const auto period = static_cast<uint32_t>(plan_.size());
-  const Recurring& request = plan_[(PhaseOf(requests_) + 2 * period - ago) % period];
-  if (request.life == 0) return Fate::kIsMadeElsewhere;
-  return ago < std::max(period, request.life) ? Fate::kIsPlaced : Fate::kStays;
-}
-
-uint32_t PlacementPlan::EndOf(RequestNumber asked) const {
-  const uint32_t ago = number() - asked;
-  if (asked == 0 || !in_step_ || ago == 0 || ago >= 2 * period_length_) return kNever;
-  const auto period = static_cast<uint32_t>(plan_.size());
-  const uint32_t life = plan_[(asked_ + 2 * period - ago) % period].life;
-  return life > ago ? life - ago : kNever;
+void PlacementPlan::BeginFollowing() {
+  state_ = State::kFollowing;
+  begins_ = !has_begun_;
+  has_begun_ = true;
+  followed_ = 0;
 }
 
 void PlacementPlan::Refuse() {
   if (as_is_) return DropAsIs();
-  patience_ = patience_ == 0 ? kFirstPatience : std::min(2 * patience_, kMostPatience);
-  retry_at_ = requests_ + uint64_t{patience_} * plan_.size();
+  uint32_t& patience = in_place_ ? in_place_patience_ : patience_;
+  patience = patience == 0 ? kFirstPatience : std::min(2 * patience, kMostPatience);
+  (in_place_ ? in_place_at_ : retry_at_) = requests_ + uint64_t{patience} * plan_.size();
   StopFollowing(State::kWatching);
   in_step_ = false;
   broken_ = 0;
@@ -296,8 +284,10 @@ void PlacementPlan::StopFollowing(State state) {
   state_ = state;
 }
 
+// What lives lies elsewhere by the time a plan in place could be taken up again.
 void PlacementPlan::Suspend() {
   if (state_ != State::kFollowing) return;
+  if (in_place_) return Refuse();
   StopFollowing(State::kWaiting);
   waits_since_ = requests_;
   if (followed_ == 0 && ++broken_ == kMostBroken) Refuse();

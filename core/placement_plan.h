@@ -11,7 +11,8 @@
 //   following  each request that comes as it came before gets the place of the plan
 //
 // Where no chunk has to move and every request gets the place again that it had a period before,
-// those places are followed as they are (plan_as_is.cc).
+// those places are followed as they are (plan_as_is.cc). Where they do not recur, they are packed
+// around what lives when following begins, all at once (plan_in_place.cc): nothing has to move.
 //
 // What lives longer than a period (optimizer state that is made anew in each step) takes turns in
 // places above those that are packed (turns.h). Where that needs too much, the plan is made for two
@@ -88,6 +89,10 @@ class PlacementPlan {
   // The plan is what the arena's own rules gave: it needs no room of its own, and others may have
   // all bytes that it does not use.
   bool as_is() const { return as_is_; }
+  // The plan is packed around what lives, from the arena's base on, in what is mapped.
+  bool in_place() const { return in_place_; }
+  // One of these two: no buffer has to move for it.
+  bool stays() const { return as_is_ || in_place_; }
   // Where a request that it has seen lies. The places of a plan as it is count from the arena's
   // base.
   void Placed(RequestNumber number, Bytes offset);
@@ -122,6 +127,13 @@ class PlacementPlan {
   // The owner is asked how many bytes the plan may take, see Pack().
   bool asks() const { return state_ == State::kAsking; }
   void Pack(Bytes room);
+  // The same for a plan in place, where all of it is done at once, for the request in hand: first
+  // every live block and whatever else is not for others, in address order. False: out of memory,
+  // or of places for those that take turns.
+  bool AddLive(RequestNumber number, Bytes begin, Bytes end);
+  bool AddTaken(Bytes begin, Bytes end);
+  // It is followed from the request in hand on, or there is none.
+  void PackInPlace(Bytes room);
   // The owner is asked whether the plan is to be followed.
   bool ready() const { return state_ == State::kReady; }
   void Accept();
@@ -139,8 +151,8 @@ class PlacementPlan {
   // kNever: not within two periods.
   static constexpr uint32_t kNever = ~uint32_t{0};
   uint32_t EndOf(RequestNumber number) const;
-  // Bytes from the base that the plan uses.
-  Bytes size() const { return Bytes{top_ + turns_.units()} * kBlockBytes; }
+  // Bytes from the base that the plan uses, or lies between.
+  Bytes size() const { return (top_ + (in_place_ ? 0 : turns_.units())) * kBlockBytes; }
   // What becomes of the live block of this number in the next periods.
   enum class Fate : uint8_t { kStays, kIsPlaced, kIsMadeElsewhere };
   Fate FateOf(RequestNumber number) const;
@@ -153,6 +165,7 @@ class PlacementPlan {
   static constexpr uint32_t kContext = 32;        // requests by which a beginning is recognised
   static constexpr uint32_t kLookFrom = 1 << 10;  // requests that no plan has seen
   static constexpr uint32_t kLookEvery = 1 << 20;
+  static constexpr uint32_t kShortest = 128;  // requests in a period that is worth a plan
   struct Entry {
     RequestNumber number = 0;
     uint32_t units = 0;
@@ -168,6 +181,11 @@ class PlacementPlan {
   uint32_t PhaseOf(uint64_t request) const {
     return static_cast<uint32_t>((request - begun_at_ - 1) % plan_.size());
   }
+  // What the request of this number, of the last two periods, is in the plan.
+  const Recurring& Planned(RequestNumber asked) const {
+    const auto period = static_cast<uint32_t>(plan_.size());
+    return plan_[(PhaseOf(requests_) + 2 * period - (number() - asked)) % period];
+  }
   bool IsDue(Bytes bytes, StreamId stream) const {
     return plan_[phase_].units == UnitsOf(bytes) && plan_[phase_].stream == stream;
   }
@@ -177,6 +195,11 @@ class PlacementPlan {
   void Watch();
   uint64_t QuietPatience(uint32_t period) const;
   bool TakeAsIs(uint32_t period);
+  bool SeekInPlace(uint32_t period);
+  bool PlaceTurns(uint64_t room);
+  // Units from which the places of turns count.
+  uint64_t turns_from() const { return in_place_ ? 0 : top_; }
+  void BeginFollowing();
   bool WaitsAsIs() const { return as_is_ && state_ == State::kWaiting; }
   void WatchAsIs();
   void Rest(uint32_t period, uint32_t patience);
@@ -200,6 +223,10 @@ class PlacementPlan {
   uint64_t top_ = 0;                 // of the places that do not change
   uint32_t until_look_ = kLookFrom;  // requests while it is off
   bool as_is_ = false;
+  bool in_place_ = false;
+  Array<Taken> taken_;              // around which a plan in place is packed
+  uint64_t in_place_at_ = 0;        // no such plan before this request
+  uint32_t in_place_patience_ = 0;  // periods to wait after one that did not last
   uint32_t same_period_ = 0;
   uint32_t same_places_ = 0;     // requests in a row that lie where one lay `same_period_` before
   uint64_t as_is_at_ = 0;        // no such plan before this request

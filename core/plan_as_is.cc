@@ -25,9 +25,11 @@ bool PlacementPlan::LookAgain() {
 }
 
 // Watching costs every request some nanoseconds: a job whose chunks have stayed where they are for
-// some periods is left alone, until one moves again.
+// some periods is left alone, until one moves again. A layer passes for a period until the whole
+// step has come twice, which says nothing where none has moved so far.
 uint64_t PlacementPlan::QuietPatience(uint32_t period) const {
-  if (state_ != State::kWatching || period == 0) return 2 * uint64_t{kLog};
+  const bool is_layer = period < kShortest && (moved_ == 0 || quiet_since_ < watched_since_);
+  if (state_ != State::kWatching || period == 0 || is_layer) return 2 * uint64_t{kLog};
   return std::max<uint64_t>(8 * uint64_t{period}, kLog / 4);
 }
 
@@ -64,6 +66,7 @@ bool PlacementPlan::TakeAsIs(uint32_t period) {
   }
   top_ = top;
   as_is_ = true;
+  in_place_ = false;
   as_is_followed_ = 0;
   waits_since_ = requests_;
   ++plans_;

@@ -30,11 +30,38 @@ uint32_t MostTwice(const uint64_t* first, const uint64_t* end) {
   return static_cast<uint32_t>(most);
 }
 
+// The longest stretch of the period in which fewer than `level` requests, which is at most
+// MostTwice(), are alive twice.
+Berth LongestBelow(uint32_t level, const uint64_t* first, const uint64_t* end, uint32_t period) {
+  Berth longest = {Mark::Units(*first), 0, 0};
+  int64_t twice = std::count_if(first, end, [](uint64_t m) { return (m & Mark::kWraps) != 0; });
+  bool known = false;  // where the stretch began
+  uint32_t from = 0;
+  for (uint32_t lap = 0; lap < 2; ++lap) {
+    for (const uint64_t* mark = first; mark != end; ++mark) {
+      const uint32_t at = Mark::At(*mark) + lap * period;
+      const bool begins = (*mark & Mark::kBegins) != 0;
+      const bool was_below = twice < level;
+      twice += begins ? 1 : -1;
+      if (was_below && twice >= level && known && at - from > longest.length) {
+        longest.from = from % period;
+        longest.length = at - from;
+      } else if (!was_below && twice < level) {
+        from = at;
+        known = true;
+      }
+    }
+  }
+  return longest;
+}
+
 }  // namespace
 
 void Turns::Clear() {
   groups_.Clear();
-  occupants_.Clear();
+  turns_.Clear();
+  berths_.Clear();
+  stays_.Clear();
   units_ = 0;
 }
 
@@ -59,7 +86,7 @@ bool Turns::Collect(Array<Recurring>* period) {
     if (!AddGroup(first, end, period)) return false;
     first = end;
   }
-  return true;
+  return AddBerths(length);
 }
 
 // Of one size: as many places as requests, and as those that are alive twice at once.
@@ -68,13 +95,71 @@ bool Turns::AddGroup(const uint64_t* first, const uint64_t* end, Array<Recurring
   Group group;
   group.units = Mark::Units(*first);
   group.count = static_cast<uint32_t>(end - first) / 2 + MostTwice(first, end);
-  group.first = static_cast<uint32_t>(occupants_.size());
-  group.place = static_cast<uint32_t>(std::min<uint64_t>(units_, Recurring::kNowhere));
-  units_ += uint64_t{group.count} * group.units;
+  group.first = static_cast<uint32_t>(turns_.size());
+  for (uint32_t i = 0; i < group.count; ++i) {
+    const auto place = static_cast<uint32_t>(std::min<uint64_t>(units_, Recurring::kNowhere));
+    if (!turns_.Append({place, 0})) return false;
+    units_ += group.units;
+  }
   for (const uint64_t* mark = first; mark != end; ++mark) {
     if ((*mark & Mark::kBegins) != 0) (*period)[Mark::At(*mark)].place = number;
   }
-  return groups_.Append(group) && occupants_.Resize(group.first + group.count, 0);
+  return groups_.Append(group);
+}
+
+void Turns::Unplace() {
+  for (Turn& turn : turns_) turn.place = Recurring::kNowhere;
+}
+
+bool Turns::PutAt(uint32_t place, uint32_t group, uint32_t occupant) {
+  const Group& g = groups_[group];
+  for (uint32_t i = g.first; i < g.first + g.count; ++i) {
+    if (turns_[i].place != Recurring::kNowhere) continue;
+    turns_[i] = {place, occupant};
+    return true;
+  }
+  return false;
+}
+
+uint32_t* Turns::Unplaced(uint32_t* units) {
+  for (size_t group = groups_.size(); group-- > 0;) {
+    const Group& g = groups_[group];
+    for (uint32_t i = g.first; i < g.first + g.count; ++i) {
+      if (turns_[i].place != Recurring::kNowhere) continue;
+      *units = g.units;
+      return &turns_[i].place;
+    }
+  }
+  return nullptr;
+}
+
+void Turns::Sort(uint32_t now) {
+  const auto age = [now](const Turn& turn) {
+    return turn.occupant == 0 ? ~0u : now - turn.occupant;
+  };
+  for (const Group& g : groups_) {
+    Turn* first = turns_.begin() + g.first;
+    std::sort(first, first + g.count,
+              [&](const Turn& a, const Turn& b) { return age(a) > age(b); });
+  }
+}
+
+// The largest first.
+bool Turns::AddBerths(uint32_t period) {
+  auto group = static_cast<uint32_t>(groups_.size());
+  const uint64_t* first = marks_.end();
+  while (first != marks_.begin()) {
+    const uint64_t* end = first;
+    const uint32_t units = Mark::Units(end[-1]);
+    while (first != marks_.begin() && Mark::Units(first[-1]) == units) --first;
+    --group;
+    for (uint32_t level = MostTwice(first, end); level > 0; --level) {
+      if (berths_.size() == Packing::kMostBerths) return true;
+      if (!berths_.Append(LongestBelow(level, first, end, period))) return false;
+      if (!stays_.Append({group, kNoTurn, 0, 0})) return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace tidemark::core

@@ -145,6 +145,16 @@ class ArenaModel {
     End(taken);
   }
 
+  // Small buffers of several chunks, which need slabs of their own.
+  void TakeSlabs() {
+    std::vector<Bytes> taken;
+    for (int i = 0; i < 300; ++i) taken.push_back(Allocate(kSmallLimit, 0));
+    for (const Bytes offset : taken) {
+      Claim(offset != kNone, "a small buffer gets what is free");
+      End(offset);
+    }
+  }
+
   ChunkIndex mapped() const { return arena_.mapped(); }
   const ArenaCounters& counters() const { return arena_.counters(); }
   const std::string& broken() const { return broken_; }

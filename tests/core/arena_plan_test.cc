@@ -149,6 +149,39 @@ TEST_P(RecurringJob, GetsTheSamePlacesWithoutASearchWhereNothingHasToMove) {
   EXPECT_EQ(job.model.broken(), "");
 }
 
+// State that is made anew in each period goes from place to place, and no place recurs by itself.
+TEST_P(RecurringJob, PacksItsRequestsAroundWhatLivesWhereNothingHasToMove) {
+  Job job(GetParam(), 4096, 0, kPlenty);
+  job.model.states = 40;
+  job.Periods(10);
+  const uint64_t mapped = job.model.mapped();
+  job.Periods(20);
+  const uint64_t held = job.model.held();
+  const uint64_t planned = job.model.counters().planned;
+  job.Periods(3);
+  EXPECT_GE(job.model.held(), held + 3 * kRequests) << "every request of three periods";
+  EXPECT_GE(job.model.counters().planned, planned + 3 * (kRequests + 30)) << "and state, too";
+  EXPECT_EQ(job.model.counters().stitched, 0u);
+  EXPECT_EQ(job.model.mapped(), mapped) << "following a plan takes no memory";
+  job.model.Finish();
+  EXPECT_EQ(job.model.broken(), "");
+}
+
+TEST_P(RecurringJob, LeavesWhatItPackedAroundToOthers) {
+  Job first(GetParam(), 4096, 0, kPlenty);
+  first.model.states = 40;
+  first.Periods(12);
+  Job job(GetParam(), first.model.mapped(), 0, kPlenty);  // there is nothing else
+  job.model.states = 40;
+  job.Periods(20);
+  job.model.TakeSlabs();
+  EXPECT_EQ(job.model.counters().stitched, 0u) << "no chunk had to move for it";
+  job.Periods(30);
+  const uint64_t held = job.model.held();
+  job.Period();
+  EXPECT_GE(job.model.held(), held + kRequests) << "a plan is followed again afterwards";
+}
+
 TEST_P(RecurringJob, LeavesItsMemoryToOthersWhereNothingHasToMove) {
   Job job(GetParam(), 4096, 0, kPlenty);
   job.Periods(14);
@@ -176,6 +209,7 @@ TEST_P(RecurringJob, TiresOfPlacesThatRecurForAFewPeriodsOnly) {
 
 TEST_P(RecurringJob, LeavesPlacesThatRecurredAtAnyRequest) {
   Job job(GetParam(), 4096, 0, kPlenty);
+  job.model.states = GetParam() % 3 * 10;
   job.Periods(14);
   for (uint32_t odd = GetParam() % 9; odd < kRequests; odd += 9) {
     job.Period(odd);
@@ -189,6 +223,7 @@ TEST_P(RecurringJob, LeavesPlacesThatRecurredAtAnyRequest) {
 TEST_P(RecurringJob, KeepsItsPromisesWhateverHappensWhilePlacesRecur) {
   for (const uint32_t disturbance : {7, 1500}) {
     Job job(GetParam(), 4096, GetParam() % 2 == 0 ? 0 : 150, kPlenty);
+    job.model.states = GetParam() % 3 * 10;
     std::mt19937 random(GetParam());
     job.Periods(14);
     job.model.disturbance = disturbance;

@@ -23,7 +23,7 @@ void Add(Packed* packed, uint32_t units, uint32_t life) {
 
 bool Pack(Packed* packed, uint64_t room) {
   Packing packing;
-  if (!packing.Init() || !packing.Start(&packed->requests, room)) return false;
+  if (!packing.Init() || !packing.Start(&packed->requests, {room})) return false;
   while (!packing.Work(10)) {
   }
   if (!packing.found()) return false;
@@ -102,6 +102,58 @@ TEST(Packing, SaysNoWhereThereIsNothingToPack) {
   Packed packed;
   Add(&packed, 10, 0);
   EXPECT_FALSE(Pack(&packed, 1000));
+}
+
+TEST(Packing, LeavesWhatIsTakenAlone) {
+  for (uint32_t seed = 1; seed < 40; ++seed) {
+    std::mt19937 random(seed);
+    Packed packed;
+    const uint32_t period = 3 + random() % 120;
+    for (uint32_t i = 0; i < period; ++i) Add(&packed, 1 + random() % 100, 1 + random() % 8);
+    Array<Taken> taken;
+    for (uint32_t at = 0, units; at < 3000; at += units + 1 + random() % 150) {
+      ASSERT_TRUE(taken.Append({at, units = 1 + random() % 50}));
+    }
+    Packing packing;
+    ASSERT_TRUE(packing.Init());
+    if (!packing.Start(&packed.requests, {1500 + random() % 1500, &taken, nullptr})) continue;
+    while (!packing.Work(10)) {
+    }
+    if (!packing.found()) continue;
+    packing.WritePlaces(&packed.requests);
+    EXPECT_FALSE(Overlaps(packed)) << "seed " << seed;
+    for (const Recurring& r : packed.requests) {
+      for (const Taken& t : taken) {
+        EXPECT_TRUE(r.place + r.units <= t.place || t.end() <= r.place) << "seed " << seed;
+      }
+    }
+  }
+}
+
+// Four of 10 units each do not fit into 22, but two of them fit into a berth of 20, which is there
+// until request 6.
+TEST(Packing, UsesABerthWhereTheRoomDoesNotSuffice) {
+  Packed packed;
+  for (int i = 0; i < 4; ++i) Add(&packed, 10, i < 2 ? 8 : 3);
+  for (int i = 0; i < 6; ++i) Add(&packed, 1, 1);
+  Array<Berth> berths;
+  ASSERT_TRUE(berths.Append({20, 0, 6}));
+  Packing packing;
+  ASSERT_TRUE(packing.Init());
+  EXPECT_FALSE(packing.Start(&packed.requests, {22, nullptr, nullptr}));
+  ASSERT_TRUE(packing.Start(&packed.requests, {22, nullptr, &berths}));
+  while (!packing.Work(10)) {
+  }
+  ASSERT_TRUE(packing.found());
+  packing.WritePlaces(&packed.requests);
+  const auto& r = packed.requests;
+  EXPECT_EQ(r[0].berth + r[1].berth, 0u) << "they live on when others need the place";
+  EXPECT_EQ(r[2].berth, 1u);
+  EXPECT_EQ(r[3].berth, 1u);
+  EXPECT_LE(std::max(r[2].place, r[3].place) + 10, 20u);
+  EXPECT_NE(r[2].place, r[3].place) << "both live at once";
+  EXPECT_FALSE(r[2].IsFixed(r.size()));
+  EXPECT_TRUE(r[0].IsFixed(r.size()));
 }
 
 }  // namespace

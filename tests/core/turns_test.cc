@@ -54,6 +54,47 @@ TEST(Turns, LeavesShorterLivesAlone) {
   EXPECT_EQ(requests[0].place, Recurring::kNowhere);
 }
 
+TEST(Turns, HasABerthForThePeriodButTheMomentInWhichItsPlaceIsNeeded) {
+  Requests requests;
+  for (uint32_t i = 0; i < 100; ++i) Add(&requests, 8, i == 40 || i == 41 ? 102 : 1);
+  Turns turns;
+  ASSERT_TRUE(turns.Collect(&requests));
+  EXPECT_EQ(turns.units(), 4u * 8);
+  ASSERT_EQ(turns.berths().size(), 2u);
+  EXPECT_EQ(turns.berths()[0].from, 42u);  // where both places are needed at request 41 only
+  EXPECT_EQ(turns.berths()[0].length, 99u);
+  EXPECT_EQ(turns.berths()[1].from, 43u);
+  EXPECT_EQ(turns.berths()[1].length, 97u);
+}
+
+TEST(Turns, BeginsWithTheOnesThatAreFreeWhereTheOwnerSaysWhereTheyAre) {
+  Requests requests;
+  for (uint32_t i = 0; i < 10; ++i) Add(&requests, 8, 11);
+  Turns turns;
+  ASSERT_TRUE(turns.Collect(&requests));
+  turns.Unplace();
+  for (uint32_t i = 0; i < 10; ++i) ASSERT_TRUE(turns.PutAt(100 * i, 0, 10 - i));
+  uint32_t units = 0;
+  uint32_t* last = turns.Unplaced(&units);
+  ASSERT_NE(last, nullptr);
+  EXPECT_EQ(units, 8u);
+  *last = 5000;
+  EXPECT_EQ(turns.Unplaced(&units), nullptr);
+  turns.Sort(10);
+  uint32_t looks = 0;
+  for (uint32_t now = 11; now < 41; ++now) {
+    const auto is_free = [&](uint32_t holder) { return ++looks, holder + 11 <= now; };
+    const uint32_t place = turns.Take(0, now, is_free);
+    if (now == 11) {
+      EXPECT_EQ(place, 5000u);
+    } else if (now < 22) {
+      EXPECT_EQ(place, 100 * (21 - now)) << "that of the one that was made first";
+    }
+    EXPECT_NE(place, Recurring::kNowhere);
+  }
+  EXPECT_LE(looks, 30u) << "each comes when it is free";
+}
+
 TEST(Turns, GivesPlacesThatNobodyElseHas) {
   std::mt19937 random(1);
   for (int run = 0; run < 200; ++run) {
@@ -84,6 +125,81 @@ TEST(Turns, GivesPlacesThatNobodyElseHas) {
       }
       alive[now + 1] = {place, place + r.units};
     }
+  }
+}
+
+// Plays `periods` of requests that take turns, and guests of random lives in the berths meanwhile.
+class Visits {
+ public:
+  Visits(const Requests& requests, Turns* turns, uint32_t seed)
+      : requests_(requests), turns_(turns), random_(seed) {}
+
+  bool Play(uint32_t periods) {
+    for (; now_ < periods * requests_.size(); ++now_) {
+      std::erase_if(alive_, [&](const auto& one) { return one.second.end <= now_; });
+      const Recurring& r = requests_[now_ % requests_.size()];
+      if (r.life > requests_.size() ? !Turn(r) : !Visit()) return false;
+    }
+    return true;
+  }
+
+ private:
+  static constexpr uint32_t kNoBerth = ~uint32_t{0};
+  struct Alive {
+    uint32_t place, units, end, berth;
+  };
+  bool IsFree(uint32_t holder) const { return !alive_.contains(holder); }
+
+  bool Turn(const Recurring& r) {
+    const uint32_t place =
+        turns_->Take(r.place, now_ + 1, [this](uint32_t holder) { return IsFree(holder); });
+    return Enter({place, r.units, now_ + r.life, kNoBerth});
+  }
+
+  bool Visit() {
+    const auto period = static_cast<uint32_t>(requests_.size());
+    if (turns_->berths().empty()) return true;
+    const uint32_t b = random_() % turns_->berths().size();
+    const Berth& berth = turns_->berths()[b];
+    const uint32_t since = (now_ % period + period - berth.from) % period;
+    if (since >= berth.length) return true;
+    const uint32_t end = now_ + 1 + random_() % (berth.length - since);
+    const uint32_t place =
+        turns_->TakeBerth(b, now_ + 1, end, [this](uint32_t holder) { return IsFree(holder); });
+    return Enter({place, berth.units, end, b});
+  }
+
+  bool Enter(const Alive& entered) {
+    if (entered.place == Recurring::kNowhere) return false;
+    for (const auto& [number, other] : alive_) {
+      const bool apart = other.place + other.units <= entered.place ||
+                         entered.place + entered.units <= other.place;
+      const bool together = other.berth == entered.berth && other.berth != kNoBerth;
+      if (together ? other.place != entered.place : !apart) return false;
+    }
+    alive_[now_ + 1] = entered;
+    return true;
+  }
+
+  const Requests& requests_;
+  Turns* turns_;
+  std::mt19937 random_;
+  uint32_t now_ = 0;
+  std::map<uint32_t, Alive> alive_;  // by number
+};
+
+TEST(Turns, KeepsGuestsOfABerthTogetherAndApartFromAllOthers) {
+  for (uint32_t run = 0; run < 300; ++run) {
+    std::mt19937 random(run);
+    const uint32_t period = 2 + random() % 60;
+    Requests requests;
+    for (uint32_t i = 0; i < period; ++i) {
+      const bool stays = random() % 3 == 0;
+      Add(&requests, 1 + random() % 4, stays ? period + 1 + random() % (1 + period / 4) : 1);
+    }
+    Turns turns;
+    ASSERT_TRUE(turns.Collect(&requests));
+    EXPECT_TRUE(Visits(requests, &turns, run).Play(6)) << "run " << run;
   }
 }
 
