@@ -10,7 +10,7 @@ constexpr double kNanosecondsPerSecond = 1e9;
 // of room by this multiple of what a byte's way out and in takes for all that must be away in the
 // mean.
 constexpr double kSlotSlope = 0.3;
-constexpr double kRoomSlope = 1.5;
+constexpr double kRoomSlope = 1;
 constexpr double kFollow = 0.2;      // part of the way from the centre to the prices
 constexpr double kSpareHost = 0.02;  // of its budget: rounding is not exact
 // In units of kPriceWork.
@@ -33,7 +33,7 @@ FluidLoad::FluidLoad(const FluidStep& step, const Machine& machine, CourseFinder
   out_to_in_ = take_turns ? 1 : (1 - in_share) / out_share;
 }
 
-bool FluidLoad::Start(const FluidPrices& prices, double stall) {
+bool FluidLoad::Allocate(double stall) {
   double bytes = 0;
   for (const FluidClass& alike : step_.classes) bytes += alike.bytes;
   if (!slots_.Resize(3 * size_t{n_}) || !rooms_.Resize(n_)) return false;
@@ -42,10 +42,17 @@ bool FluidLoad::Start(const FluidPrices& prices, double stall) {
   for (uint32_t k = 0; k < n_; ++k) demand += step_.demand[k];
   slot_slope_ = kSlotSlope * n_ / std::max(stall, 1.0);
   room_slope_ = kRoomSlope * highest_away() * n_ / std::max(demand, 1.0);
+  for (uint32_t k = 0; k < 3 * n_; ++k) {
+    slots_[k].time = k % 3 == 2 ? step_.duration[k / 3] : 0;
+  }
+  return true;
+}
+
+bool FluidLoad::Start(const FluidPrices& prices, double stall) {
+  if (!Allocate(stall)) return false;
   const double apart = 1 - in_to_out_ * out_to_in_;  // 0: both sums are the same
   for (uint32_t k = 0; k < 3 * n_; ++k) {
     Slot& slot = slots_[k];
-    slot.time = k % 3 == 2 ? step_.duration[k / 3] : 0;
     const double out = prices.out_price(k) / out_unit_, in = prices.in_price(k) / in_unit_;
     const bool is_one = apart < 1e-9;
     slot.prices[0] = slot.centre[0] =
@@ -54,13 +61,37 @@ bool FluidLoad::Start(const FluidPrices& prices, double stall) {
         is_one ? std::max(out, in) / 2 : std::max(in - out * in_to_out_, 0.0) / apart;
   }
   for (uint32_t k = 0; k < n_; ++k) rooms_[k].price = rooms_[k].centre = prices.away_price(k);
-  // As if all were just enough, at first.
-  for (uint32_t k = 0; k < n_; ++k) finder_.SetAway(k, prices.away_price(k));
+  StartFinder();
+  return true;
+}
+
+bool FluidLoad::Start(const FluidLoad& coarser, const FluidNesting& nesting, double stall) {
+  if (!Allocate(stall)) return false;
   for (uint32_t k = 0; k < 3 * n_; ++k) {
-    finder_.SetLinks(k, prices.out_price(k), prices.in_price(k));
+    const Slot& from = coarser.slots_[nesting.CoarseSlot(k)];
+    for (const int i : {0, 1}) slots_[k].prices[i] = slots_[k].centre[i] = from.centre[i];
+  }
+  for (uint32_t k = 0; k < n_; ++k) {
+    const uint32_t coarse = nesting.CoarseOf(k);
+    rooms_[k].price = rooms_[k].centre = coarser.rooms_[coarse].centre / nesting.CountIn(coarse);
+    if (!hosts_.empty() && !coarser.hosts_.empty()) {
+      hosts_[k].price = hosts_[k].centre = coarser.hosts_[coarse].centre / nesting.CountIn(coarse);
+    }
+  }
+  StartFinder();
+  return true;
+}
+
+// As if all were just enough, at first.
+void FluidLoad::StartFinder() {
+  for (uint32_t k = 0; k < n_; ++k) finder_.SetAway(k, rooms_[k].price);
+  for (uint32_t k = 0; k < hosts_.size(); ++k) finder_.SetHost(k, hosts_[k].price);
+  for (uint32_t k = 0; k < 3 * n_; ++k) {
+    const double* prices = slots_[k].prices;
+    finder_.SetLinks(k, (prices[0] + prices[1] * out_to_in_) * out_unit_,
+                     (prices[1] + prices[0] * in_to_out_) * in_unit_);
   }
   for (uint32_t k = 0; k < n_; ++k) finder_.Compare(k);
-  return true;
 }
 
 void FluidLoad::AddOut(uint32_t slot, double bytes) {

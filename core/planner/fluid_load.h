@@ -10,6 +10,7 @@
 
 #include "core/array.h"
 #include "core/planner/fluid_course.h"
+#include "core/planner/fluid_nesting.h"
 #include "core/planner/fluid_prices.h"
 #include "core/planner/fluid_step.h"
 #include "core/step.h"
@@ -24,6 +25,8 @@ class FluidLoad {
   // With nothing away, at these prices; `stall` in ns: about how much longer than its operations
   // the step takes. False: no host memory.
   [[nodiscard]] bool Start(const FluidPrices& prices, double stall);
+  // The same at the prices that came out for a coarser step (fluid_nesting.h).
+  [[nodiscard]] bool Start(const FluidLoad& coarser, const FluidNesting& nesting, double stall);
 
   // So much more, or less, is copied in a slot, or away or on the host in stretches [from, to),
   // none if `to` is not behind `from`; all counted on through the iterations. Tells the finder of
@@ -59,6 +62,10 @@ class FluidLoad {
     return (slots_[slot].centre[1] + slots_[slot].centre[0] * in_to_out_) * in_unit_;
   }
 
+  // What is copied in a slot.
+  double out_bytes(uint32_t slot) const { return slots_[slot].out / out_unit_; }
+  double in_bytes(uint32_t slot) const { return slots_[slot].in / in_unit_; }
+
   // What was looked at, in units of kPriceWork.
   uint64_t work() const { return work_; }
 
@@ -78,6 +85,8 @@ class FluidLoad {
 
   template <void (FluidLoad::*price)(uint32_t)>
   void AddTo(Array<Room>* rooms, uint32_t from, uint32_t to, double bytes);
+  [[nodiscard]] bool Allocate(double stall);
+  void StartFinder();
   void PriceAgain(uint32_t slot);
   void PriceSlot(uint32_t slot);
   void PriceRoom(uint32_t stretch);

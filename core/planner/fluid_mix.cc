@@ -54,15 +54,22 @@ bool FluidMix::Start(const FluidPrices& prices, double stall) {
     finder_.Find(c);
     CourseOf(c, AddFound(c)).bytes = step_.classes[c].bytes;
   }
-  for (uint32_t c = 0; c < classes; ++c) {
-    const double bytes = step_.classes[c].bytes;
-    AddCopies(c, 0, bytes);
-    AddAways(c, 0, bytes);
-    const Span held = HeldBy(c, 0);
-    if (load_.minds_host()) load_.AddHost(held.from, held.to, bytes);
+  AddAll();
+  return true;
+}
+
+// What all courses take, where nothing was taken.
+void FluidMix::AddAll() {
+  for (uint32_t c = 0; c < step_.classes.size(); ++c) {
+    for (uint32_t k = 0; k < of_classes_[c].count; ++k) {
+      const double bytes = CourseOf(c, k).bytes;
+      AddCopies(c, k, bytes);
+      AddAways(c, k, bytes);
+      const Span held = HeldBy(c, k);
+      if (load_.minds_host()) load_.AddHost(held.from, held.to, bytes);
+    }
   }
   load_.Follow();
-  return true;
 }
 
 void FluidMix::Improve(uint64_t most_work) {
@@ -254,6 +261,7 @@ bool FluidMix::AllocateShares() {
     const uint32_t last = step_.gaps[chain.first_gap + chain.gap_count - 1].next;
     out_shares_[c] = take(3 * chain.from, 3 * (last - chain.from));
   }
+  shares_.Clear();  // of a mix that was less good
   return shares_.Resize(size, 0);
 }
 

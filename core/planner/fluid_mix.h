@@ -12,6 +12,7 @@
 #include "core/array.h"
 #include "core/planner/fluid_course.h"
 #include "core/planner/fluid_load.h"
+#include "core/planner/fluid_nesting.h"
 #include "core/planner/fluid_prices.h"
 #include "core/planner/fluid_step.h"
 #include "core/step.h"
@@ -33,6 +34,8 @@ class FluidMix {
   // From these prices on; `stall` in ns: about how much longer than its operations the step takes.
   // False: no host memory.
   [[nodiscard]] bool Start(const FluidPrices& prices, double stall);
+  // From the mix of the same step in fewer stretches (carry_mix.cc).
+  [[nodiscard]] bool Start(const FluidMix& coarser, double stall);
   // Round after round, until so much work (in units of kPriceWork) is done since the start.
   void Improve(uint64_t most_work);
   uint64_t work() const { return work_ + load_.work(); }
@@ -73,6 +76,12 @@ class FluidMix {
   };
 
   [[nodiscard]] bool Allocate();
+  void AddAll();
+  void StayAll(uint32_t alike);
+  void Carry(const FluidMix& coarser, const FluidNesting& nesting, uint32_t alike,
+             SpreadCopies* outs, SpreadCopies* ins);
+  FluidStay CarryStay(const FluidStay& coarse, const FluidGap& gap, uint32_t out_slot, double bytes,
+                      SpreadCopies* ins) const;
   void Visit(uint32_t alike);
   uint32_t AddFound(uint32_t alike);
   bool IsFound(uint32_t alike, uint32_t course) const;

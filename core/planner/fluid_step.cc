@@ -7,6 +7,13 @@ namespace tidemark::core::planner {
 bool FluidStep::Build(const Timeline& timeline, const Machine& machine, uint32_t stretches,
                       Bytes spare) {
   ops_ = timeline.ops();
+  starts.Clear();
+  demand.Clear();
+  duration.Clear();
+  chains.Clear();
+  gaps.Clear();
+  classes.Clear();
+  size = gaps_of_classes = 0;
   if (!ChooseStarts(timeline, std::min(stretches, ops_)) || !demand.Resize(starts.size(), 0) ||
       !duration.Resize(starts.size(), 0)) {
     return false;
@@ -124,6 +131,7 @@ bool FluidStep::AddChains(const Timeline& timeline, BufferIndex b) {
       FluidChain chain;
       chain.buffer = b;
       chain.bytes = static_cast<double>(timeline.buffer(b).bytes);
+      chain.write = u;
       chain.from = FirstFrom(use.op + base + 1);
       chain.is_clean = is_clean;
       chain.first_gap = static_cast<uint32_t>(gaps.size());

@@ -30,6 +30,7 @@ struct FluidGap {
 struct FluidChain {
   BufferIndex buffer = 0;
   double bytes = 0;
+  uint32_t write = 0;     // the use that wrote the content; the buffer's first, if none did
   uint32_t from = 0;      // stretch from which the content can be copied out
   bool is_clean = false;  // never written: there is a copy from the start
   uint32_t first_gap = 0;
@@ -58,8 +59,8 @@ struct FluidStep {
   size_t size = 0;             // stretches in all gaps of one chain of each class,
   size_t gaps_of_classes = 0;  // and those gaps
 
-  // In at most so many stretches; with so many bytes less than the budget where an operation's
-  // floor allows it. False: no host memory.
+  // Anew, in at most so many stretches; with so many bytes less than the budget where an
+  // operation's floor allows it. False: no host memory.
   [[nodiscard]] bool Build(const Timeline& timeline, const Machine& machine, uint32_t stretches,
                            Bytes spare);
 

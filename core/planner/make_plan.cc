@@ -59,13 +59,16 @@ class Planning {
   PlanOutcome WithinBudget() {
     if (search_.TryRecipes() == Found::kNoMemory) return RefuseMemory(plan_);
     if (search_.TryAtRandom() == Found::kNoMemory) return RefuseMemory(plan_);
+    // Small steps are polished for long, and that best from a draft by prices. In large ones whose
+    // drafts by prices are likely to be best, Improve and Polish only add to them.
+    const bool first = search_.TrustsPrices();
+    if (first && search_.TryPrices() == Found::kNoMemory) return RefuseMemory(plan_);
     if (search_.Improve() == Found::kNoMemory) return RefuseMemory(plan_);
-    // Small steps are polished for long, and that best from a draft by prices. With the many parts
-    // of a large step's Polish gets nowhere.
-    const bool is_small = search_.IsSmall();
-    if (is_small && search_.TryPrices() == Found::kNoMemory) return RefuseMemory(plan_);
+    const bool then = !first && search_.IsSmall();
+    if (then && search_.TryPrices() == Found::kNoMemory) return RefuseMemory(plan_);
     if (search_.Polish() == Found::kNoMemory) return RefuseMemory(plan_);
-    if (!is_small && search_.TryPrices() == Found::kNoMemory) return RefuseMemory(plan_);
+    const bool last = !first && !then;
+    if (last && search_.TryPrices() == Found::kNoMemory) return RefuseMemory(plan_);
     return search_.has_plan() ? Finish() : Cannot();
   }
 

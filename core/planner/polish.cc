@@ -105,7 +105,8 @@ Found Search::PolishBoldly() {
   Dice dice;
   DraftChanger changer(timeline_, machine_, windows_, /*is_bold=*/true, &dice);
   improved_ = true;
-  while (!IsDone() && !IsSpent()) {
+  const uint64_t most = TrustsPrices() ? kMostWorkWithPrices : kMostWork;
+  while (!IsDone() && !IsSpent(most)) {
     if (improved_) {
       if (!ReadMoves(timeline_, machine_, best_, &current_)) return Found::kNoMemory;
       for (Away& a : current_.aways) a.ready = timeline_.use(a.use).next;

@@ -162,7 +162,14 @@ bool Search::IsShort() const { return timeline_.ops() + timeline_.uses() <= kSho
 
 uint64_t Search::MostSweepWork() const {
   const bool is_small = has_plan_ ? IsSmall(best_) : IsShort();
-  return is_small ? kSweepWorkOfShort : kSweepWork;
+  if (is_small) return kSweepWorkOfShort;
+  if (!TrustsPrices()) return kSweepWork;
+  return spent_on_prices_ == 0 ? kSweepWorkBeforePrices : kSweepWorkAfterPrices;
+}
+
+// In large steps where most goes round. A short host asks for more than prices know.
+bool Search::TrustsPrices() const {
+  return has_plan_ && !IsSmall() && GoesRound() && machine_.host_budget >= timeline_.peak();
 }
 
 // Whether what is kept across iterations is more than the device holds, so that it leaves and

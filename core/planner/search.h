@@ -66,6 +66,9 @@ class Search {
   // Whether the step has few operations, and the best plan few moves.
   bool IsSmall() const { return has_plan_ && IsSmall(best_); }
 
+  // Whether drafts by prices are likely to beat what sweeps come to.
+  bool TrustsPrices() const;
+
   bool has_plan() const { return has_plan_; }
   const Plan& best() const { return best_; }
   // To put another plan in its place.
@@ -75,10 +78,14 @@ class Search {
   static constexpr uint32_t kByDemand = 2;  // the recipe without a sweep
 
  private:
-  // Of it: until recipes and Improve are through, the second for steps that Polish and drafts by
-  // prices search further.
+  // Of it: until recipes and Improve are through; the second for steps that Polish and drafts by
+  // prices search further; the others before and after drafts by prices that are trusted.
   static constexpr uint64_t kSweepWork = 3'600'000;
   static constexpr uint64_t kSweepWorkOfShort = 1'600'000;
+  static constexpr uint64_t kSweepWorkBeforePrices = 2'200'000;
+  static constexpr uint64_t kSweepWorkAfterPrices = 3'000'000;
+  // All in all, for steps whose drafts by prices are trusted.
+  static constexpr uint64_t kMostWorkWithPrices = 3'600'000;
 
   bool IsShort() const;
   uint64_t MostSweepWork() const;

@@ -38,12 +38,18 @@ Found Search::TryPrices(uint32_t stretches) {
   if (!has_plan_ || IsDone()) return Found::kNothing;
   const auto stall = static_cast<double>(best_.step_time - timeline_.ideal());
   uint64_t left = kPriceWork - spent_on_prices_;
-  const DraftResult drafted = DraftByPrices(timeline_, machine_, stall, stretches, &left, &draft_);
-  spent_on_prices_ = kPriceWork - left;
-  if (drafted == DraftResult::kNoMemory) return Found::kNoMemory;
-  if (drafted == DraftResult::kCannot) return Found::kNothing;
-  trial_.recipe = best_.recipe;
-  return TryDraft();
+  PriceDrafts drafts(timeline_, machine_, stall, stretches, &left);
+  // Where one does not better the plan, the next one, which is a little better, hardly will.
+  improved_ = true;
+  while (improved_) {
+    const DraftResult drafted = drafts.Next(&draft_);
+    spent_on_prices_ = kPriceWork - left;
+    if (drafted == DraftResult::kNoMemory) return Found::kNoMemory;
+    if (drafted == DraftResult::kCannot) break;
+    trial_.recipe = best_.recipe;
+    if (TryDraft() == Found::kNoMemory) return Found::kNoMemory;
+  }
+  return Found::kPlan;
 }
 
 }  // namespace tidemark::core::planner
