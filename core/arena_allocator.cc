@@ -91,6 +91,7 @@ void ArenaAllocator::Free(Block* block, FenceId fence, StreamId stream) {
   lasting_.Freed(block->size);
   AddFence(block, fence, stream);
   if (Keep(block)) return;
+  NoteRun();
   // Kept neighbours would keep a chunk from losing its pins.
   if (table_->pinned_chunks() != 0) FoldCache();
   table_->DropLive(ChunkOf(block->offset), LastChunkOf(block->offset, block->size));

@@ -81,6 +81,7 @@ class ArenaAllocator {
   Bytes PlaceForLasting(Bytes bytes);
   // That is where `block` went.
   void TookForLasting(const Block* block) {
+    if (first_lasting_ == 0) first_lasting_ = block->offset;
     after_lasting_ = block->end();
     lasting_.Taken(block->size);
   }
@@ -332,6 +333,7 @@ class ArenaAllocator {
   static bool IsHole(const Block* block) {
     return block->state == Block::State::kFree && block->mapped && !block->small;
   }
+  void NoteRun();
   // Less than a chunk that is free between the block and the one before.
   static Bytes GapBefore(const Block* block) {
     const Block* gap = block->previous;
@@ -349,7 +351,9 @@ class ArenaAllocator {
   FreeRuns runs_;  // of free blocks that are not all mapped
   BlockList leaving_;
   Lasting lasting_;
-  Bytes after_lasting_ = 0;  // where the last one that lasts ends
+  bool in_run_ = false;      // more than a little is live, or was
+  Bytes first_lasting_ = 0;  // where the first one that lasted lay
+  Bytes after_lasting_ = 0;  // where the last one ends
   BlockList cache_[kCacheBins];
   uint64_t cache_bits_[kCacheBins / 64] = {};  // bins that are not empty
   uint64_t cached_ = 0;                        // blocks there

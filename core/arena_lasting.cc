@@ -11,6 +11,9 @@ namespace {
 
 // New chunks are taken for it up to so many times the slack: beyond that, holes are filled.
 constexpr uint32_t kSlacks = 2;
+// A job, or one of several in a process, has ended where less than one part in so many of its peak
+// is left, and another one has begun with twice as much.
+constexpr Bytes kLeft = 16;
 
 }  // namespace
 
@@ -23,6 +26,19 @@ Bytes ArenaAllocator::PlaceForLasting(Bytes bytes) {
   Bytes end = after_lasting_;
   for (const Block* b = BlockAt(end); IsFreeForAll(b) && end < needed; b = b->next) end = b->end();
   return end >= needed ? after_lasting_ : above;
+}
+
+// What lasts in the next run goes where it went in the first one: chunks lie there.
+void ArenaAllocator::NoteRun() {
+  const Bytes little = peak_requested_ / kLeft;
+  if (requested_ >= 2 * little) {
+    in_run_ = true;
+  } else if (in_run_ && requested_ < little) {
+    in_run_ = false;
+    lasting_.End();
+    gaps_ = 0;
+    after_lasting_ = first_lasting_;
+  }
 }
 
 // Null: it goes where others go. So it is beside a plan, where live chunks have to leave, and where

@@ -2,7 +2,8 @@
 // ended: in a row of requests without a free, and of a size of which several were made and none was
 // ever freed. The first that come so are not told, and what no longer holds is forgotten for good:
 // one free of a size is enough, and after a few sizes that did not last, as where each iteration
-// brings new ones, all are taken for what will be gone.
+// brings new ones, all are taken for what will be gone. All of it is forgotten where a job ends and
+// another one begins in the same process.
 //
 // Why: what lasts and lies in a hole between buffers that end soon is left alone in the chunks in
 // which it begins and ends, with nothing but addresses that are too few for a large buffer beside
@@ -22,6 +23,7 @@ namespace tidemark::core {
 
 class Lasting {
  public:
+  Lasting() = default;
   // A request for `size`, rounded to blocks, is about to be placed.
   bool Lasts(Bytes size) const {
     if (in_row_ < kInRow || size <= kSmallLimit || mistakes_ >= kMostMistakes) return false;
@@ -34,11 +36,13 @@ class Lasting {
   // freed.
   bool MayLast(Bytes size) const { return in_row_ >= kInRow && (!freed_large_ || Lasts(size)); }
   void Made(Bytes size) {
-    ++in_row_;
+    if (in_row_++ == 0 && ends_) *this = Lasting(1);
     if (size <= kSmallLimit) return;
     uint8_t& made = made_[IndexOf(size)];
     if (made < kMade) ++made;
   }
+  // Little of what was made is left: the next one to be made is the first of another job.
+  void End() { ends_ = true; }
   void Freed(Bytes size) {
     in_row_ = 0;
     if (size <= kSmallLimit) return;
@@ -49,6 +53,7 @@ class Lasting {
   }
 
  private:
+  explicit Lasting(uint32_t in_row) : in_row_(in_row) {}
   static constexpr uint32_t kInRow = 4;
   static constexpr uint8_t kMade = 8;
   static constexpr uint8_t kTaken = kMade + 1;
@@ -66,6 +71,7 @@ class Lasting {
   uint32_t in_row_ = 0;
   uint32_t mistakes_ = 0;
   bool freed_large_ = false;
+  bool ends_ = false;
 };
 
 }  // namespace tidemark::core

@@ -20,6 +20,10 @@ class FirstStep : public testing::Test {
  protected:
   FirstStep() {
     EXPECT_TRUE(arena_.Init(1 << 12, backend_.Seam()));
+    Begin();
+  }
+
+  void Begin() {
     for (int i = 0; i < kLayers; ++i) parameters_.push_back(arena_.Allocate(kState));
     std::vector<Block*> temporaries;
     for (int i = 0; i < kLayers; ++i) {
@@ -34,7 +38,10 @@ class FirstStep : public testing::Test {
     blocks->clear();
   }
   void MakeState() {
-    for (int i = 0; i < kLayers; ++i) ASSERT_NE(arena_.Allocate(kState), nullptr);
+    for (int i = 0; i < kLayers; ++i) {
+      state_.push_back(arena_.Allocate(kState));
+      ASSERT_NE(state_.back(), nullptr);
+    }
   }
   ChunkIndex ChunksInUse() {
     arena_.allocator().FoldCache();
@@ -48,6 +55,7 @@ class FirstStep : public testing::Test {
   Arena arena_;
   std::vector<Block*> parameters_;
   std::vector<Block*> gradients_;
+  std::vector<Block*> state_;
 };
 
 // Parameters and state fill 16 chunks; the first of a row are not told from others yet.
@@ -56,6 +64,20 @@ TEST_F(FirstStep, StateLeavesNoChunksAloneWhenGradientsAreFreed) {
   MakeState();
   Free(&gradients_);
   EXPECT_LE(ChunksInUse(), 16 + 5);
+  EXPECT_TRUE(arena_.Validate());
+}
+
+// The same for trainings that follow one another in a process.
+TEST_F(FirstStep, OfLaterRunsLeavesNoChunksAloneEither) {
+  for (int run = 0; run < 3; ++run) {
+    if (run != 0) Begin();
+    arena_.Free(arena_.Allocate(64 * kMiB));
+    MakeState();
+    Free(&gradients_);
+    EXPECT_LE(ChunksInUse(), 16 + 8) << run;
+    Free(&state_);
+    Free(&parameters_);
+  }
   EXPECT_TRUE(arena_.Validate());
 }
 

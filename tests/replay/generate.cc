@@ -57,6 +57,12 @@ TransformerShape Small() {
   return shape;
 }
 
+QuantizedShape ShortRun() {
+  QuantizedShape shape;
+  shape.steps = 6;
+  return shape;
+}
+
 Trace Named(const char* name, Trace trace) {
   trace.name = name;
   return trace;
@@ -133,6 +139,27 @@ Trace Interleave(const std::vector<Trace>& traces, bool as_processes, uint64_t s
   return out;
 }
 
+Trace RunAgain(const Trace& trace, int runs) {
+  TraceBuilder out;
+  for (int run = 0; run < runs; ++run) {
+    std::vector<BlockId> ids(trace.blocks.size());
+    std::vector<bool> live(trace.blocks.size());
+    size_t step = 0;
+    for (size_t i = 0; i < trace.events.size(); ++i) {
+      if (step < trace.steps.size() && trace.steps[step] == i) ++step, out.BeginStep();
+      const Event& event = trace.events[i];
+      const BlockInfo& block = trace.blocks[event.block];
+      if (event.allocate) ids[event.block] = out.Allocate(block.bytes, block.stream);
+      if (!event.allocate) out.Free(ids[event.block]);
+      live[event.block] = event.allocate;
+    }
+    for (size_t id = 0; id < live.size() && run + 1 < runs; ++id) {
+      if (live[id]) out.Free(ids[id]);
+    }
+  }
+  return std::move(out.trace);
+}
+
 std::vector<Trace> GeneratedTraces() {
   TransformerShape fixed;
   TransformerShape scores;
@@ -151,6 +178,7 @@ std::vector<Trace> GeneratedTraces() {
       Named("variable, recompute, ZeRO-3", GenerateTransformer(Sharded(VaryingLength()))));
   all.push_back(Named("variable, recompute, LoRA", GenerateTransformer(LowRank())));
   all.push_back(Named("adapters, 4-bit weights", GenerateQuantized(QuantizedShape())));
+  all.push_back(Named("adapters, run again", RunAgain(GenerateQuantized(ShortRun()), 2)));
   all.push_back(Named("mixture of experts", GenerateTransformer(Experts())));
   all.push_back(Named("convolutions", GenerateConvolutions(ConvolutionShape())));
   all.push_back(Named("small, variable, recompute", GenerateTransformer(Small())));

@@ -87,6 +87,9 @@ Trace GenerateHugeAndTiny(uint64_t requests, uint64_t most_live, uint64_t seed);
 // process, or a process of its own. Steps are those of the first.
 Trace Interleave(const std::vector<Trace>& traces, bool as_processes, uint64_t seed);
 
+// `trace` so many times in one process: what is left of each run is freed before the next begins.
+Trace RunAgain(const Trace& trace, int runs);
+
 // The generators of the scoreboard, by name.
 std::vector<Trace> GeneratedTraces();
 

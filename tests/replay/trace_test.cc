@@ -131,6 +131,18 @@ TEST(GenerateTransformer, AnotherSeedIsAnotherTrace) {
   EXPECT_FALSE(Same(one, GenerateTransformer(shape)));
 }
 
+TEST(RunAgain, FreesWhatIsLeftBetweenRuns) {
+  QuantizedShape shape;
+  shape.layers = 2;
+  shape.steps = 2;
+  const Trace once = GenerateQuantized(shape);
+  const Trace twice = RunAgain(once, 2);
+  EXPECT_EQ(Check(twice), "");
+  EXPECT_EQ(twice.blocks.size(), 2 * once.blocks.size());
+  EXPECT_EQ(twice.steps.size(), 2 * once.steps.size());
+  EXPECT_EQ(PeakRequested(twice).requested, PeakRequested(once).requested);
+}
+
 TEST(Interleave, GivesEachPartItsOwnStreamsOrProcess) {
   TransformerShape shape;
   shape.layers = 2;
