@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "core/planner/fluid_mix.h"
-#include "core/planner/fluid_prices.h"
-#include "core/planner/fluid_step.h"
+#include "core/planner/prices/fluid_mix.h"
+#include "core/planner/prices/fluid_prices.h"
+#include "core/planner/prices/fluid_step.h"
 
 namespace tidemark::core {
 namespace {
@@ -18,8 +18,8 @@ using planner::FluidStep;
 constexpr size_t kMostWork = 16'000'000;  // operations of gaps looked at, in all steps together
 constexpr size_t kFewestSteps = 300;
 constexpr size_t kMostSteps = 800;
-// Of the mix, in units of its own (core/planner/fluid_mix.h); and for each operation of the gaps
-// before it is looked at for the first time.
+// Of the mix, in units of its own (core/planner/prices/fluid_mix.h); and for each operation of the
+// gaps before it is looked at for the first time.
 constexpr uint64_t kMostMixWork = 150'000'000;
 constexpr uint32_t kMostMixEffort = 4;
 constexpr uint64_t kFirstMixWork = 50;
@@ -42,7 +42,8 @@ bool AddChain(const IdleGaps& step, const CopyChain& chain, FluidStep* fluid) {
   return to.gap_count == 0 || fluid->chains.Append(to);
 }
 
-// What the prices are worth, whoever found them. Slots are those of core/planner/fluid_step.h.
+// What the prices are worth, whoever found them. Slots are those of
+// core/planner/prices/fluid_step.h.
 class Valuation {
  public:
   Valuation(const IdleGaps& step, const Machine& machine)

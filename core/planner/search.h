@@ -11,7 +11,7 @@
 #include "core/planner/change_draft.h"
 #include "core/planner/draft.h"
 #include "core/planner/evaluate.h"
-#include "core/planner/price_draft.h"
+#include "core/planner/prices/price_draft.h"
 #include "core/planner/seen_drafts.h"
 #include "core/planner/sweep.h"
 #include "core/planner/timeline.h"

@@ -1,7 +1,7 @@
 // Drafts by prices: of the step as it is, or in as many stretches as there is work for; then in
 // few.
 
-#include "core/planner/price_draft.h"
+#include "core/planner/prices/price_draft.h"
 #include "core/planner/search.h"
 
 namespace tidemark::core::planner {

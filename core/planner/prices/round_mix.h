@@ -1,11 +1,11 @@
 // Rounds what bytes do in the mean (fluid_mix.h) to chunks. Threads: none of its own.
 
-#ifndef TIDEMARK_CORE_PLANNER_ROUND_MIX_H_
-#define TIDEMARK_CORE_PLANNER_ROUND_MIX_H_
+#ifndef TIDEMARK_CORE_PLANNER_PRICES_ROUND_MIX_H_
+#define TIDEMARK_CORE_PLANNER_PRICES_ROUND_MIX_H_
 
 #include "core/planner/draft.h"
-#include "core/planner/fluid_mix.h"
-#include "core/planner/fluid_step.h"
+#include "core/planner/prices/fluid_mix.h"
+#include "core/planner/prices/fluid_step.h"
 #include "core/planner/timeline.h"
 
 namespace tidemark::core::planner {
@@ -16,4 +16,4 @@ namespace tidemark::core::planner {
 
 }  // namespace tidemark::core::planner
 
-#endif  // TIDEMARK_CORE_PLANNER_ROUND_MIX_H_
+#endif  // TIDEMARK_CORE_PLANNER_PRICES_ROUND_MIX_H_

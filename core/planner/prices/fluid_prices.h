@@ -3,14 +3,14 @@
 // (core/price_ascent.h). core/bounds asks for the best ones, and values them by itself; what bytes
 // do at them, and near them, is fluid_mix.h's. Threads: none of its own.
 
-#ifndef TIDEMARK_CORE_PLANNER_FLUID_PRICES_H_
-#define TIDEMARK_CORE_PLANNER_FLUID_PRICES_H_
+#ifndef TIDEMARK_CORE_PLANNER_PRICES_FLUID_PRICES_H_
+#define TIDEMARK_CORE_PLANNER_PRICES_FLUID_PRICES_H_
 
 #include <cstdint>
 
 #include "core/array.h"
-#include "core/planner/fluid_course.h"
-#include "core/planner/fluid_step.h"
+#include "core/planner/prices/fluid_course.h"
+#include "core/planner/prices/fluid_step.h"
 #include "core/price_ascent.h"
 #include "core/step.h"
 
@@ -47,4 +47,4 @@ class FluidPrices {
 
 }  // namespace tidemark::core::planner
 
-#endif  // TIDEMARK_CORE_PLANNER_FLUID_PRICES_H_
+#endif  // TIDEMARK_CORE_PLANNER_PRICES_FLUID_PRICES_H_

@@ -2,15 +2,15 @@
 // chunks. Where most of what is alive must be away, this balances the links over the whole step,
 // which a sweep does not. Threads: none of its own.
 
-#ifndef TIDEMARK_CORE_PLANNER_PRICE_DRAFT_H_
-#define TIDEMARK_CORE_PLANNER_PRICE_DRAFT_H_
+#ifndef TIDEMARK_CORE_PLANNER_PRICES_PRICE_DRAFT_H_
+#define TIDEMARK_CORE_PLANNER_PRICES_PRICE_DRAFT_H_
 
 #include <cstdint>
 #include <optional>
 
 #include "core/planner/draft.h"
-#include "core/planner/fluid_mix.h"
-#include "core/planner/fluid_step.h"
+#include "core/planner/prices/fluid_mix.h"
+#include "core/planner/prices/fluid_step.h"
 #include "core/step.h"
 
 namespace tidemark::core::planner {
@@ -56,4 +56,4 @@ class PriceDrafts {
 
 }  // namespace tidemark::core::planner
 
-#endif  // TIDEMARK_CORE_PLANNER_PRICE_DRAFT_H_
+#endif  // TIDEMARK_CORE_PLANNER_PRICES_PRICE_DRAFT_H_

@@ -1,10 +1,10 @@
-#include "core/planner/price_draft.h"
+#include "core/planner/prices/price_draft.h"
 
 #include <algorithm>
 
-#include "core/planner/fluid_prices.h"
-#include "core/planner/mend_draft.h"
-#include "core/planner/round_mix.h"
+#include "core/planner/prices/fluid_prices.h"
+#include "core/planner/prices/mend_draft.h"
+#include "core/planner/prices/round_mix.h"
 
 namespace tidemark::core::planner {
 namespace {

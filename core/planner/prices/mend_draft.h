@@ -1,8 +1,8 @@
 // Mends a draft that is short of room by little, here and there: what is away nearby leaves a
 // little sooner or returns a little later. Threads: none of its own.
 
-#ifndef TIDEMARK_CORE_PLANNER_MEND_DRAFT_H_
-#define TIDEMARK_CORE_PLANNER_MEND_DRAFT_H_
+#ifndef TIDEMARK_CORE_PLANNER_PRICES_MEND_DRAFT_H_
+#define TIDEMARK_CORE_PLANNER_PRICES_MEND_DRAFT_H_
 
 #include "core/planner/draft.h"
 #include "core/planner/timeline.h"
@@ -15,4 +15,4 @@ namespace tidemark::core::planner {
 
 }  // namespace tidemark::core::planner
 
-#endif  // TIDEMARK_CORE_PLANNER_MEND_DRAFT_H_
+#endif  // TIDEMARK_CORE_PLANNER_PRICES_MEND_DRAFT_H_

@@ -1,4 +1,4 @@
-#include "core/planner/fluid_load.h"
+#include "core/planner/prices/fluid_load.h"
 
 #include <algorithm>
 

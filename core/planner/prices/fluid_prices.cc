@@ -1,4 +1,4 @@
-#include "core/planner/fluid_prices.h"
+#include "core/planner/prices/fluid_prices.h"
 
 #include <algorithm>
 

@@ -3,16 +3,16 @@
 // Powell 1969): a price is that of the centre, higher by what is too much on a link or on the host
 // or short in room. From round to round the centre follows the prices. Threads: none of its own.
 
-#ifndef TIDEMARK_CORE_PLANNER_FLUID_LOAD_H_
-#define TIDEMARK_CORE_PLANNER_FLUID_LOAD_H_
+#ifndef TIDEMARK_CORE_PLANNER_PRICES_FLUID_LOAD_H_
+#define TIDEMARK_CORE_PLANNER_PRICES_FLUID_LOAD_H_
 
 #include <cstdint>
 
 #include "core/array.h"
-#include "core/planner/fluid_course.h"
-#include "core/planner/fluid_nesting.h"
-#include "core/planner/fluid_prices.h"
-#include "core/planner/fluid_step.h"
+#include "core/planner/prices/fluid_course.h"
+#include "core/planner/prices/fluid_nesting.h"
+#include "core/planner/prices/fluid_prices.h"
+#include "core/planner/prices/fluid_step.h"
 #include "core/step.h"
 
 namespace tidemark::core::planner {
@@ -108,4 +108,4 @@ class FluidLoad {
 
 }  // namespace tidemark::core::planner
 
-#endif  // TIDEMARK_CORE_PLANNER_FLUID_LOAD_H_
+#endif  // TIDEMARK_CORE_PLANNER_PRICES_FLUID_LOAD_H_

@@ -1,4 +1,4 @@
-#include "core/planner/mend_draft.h"
+#include "core/planner/prices/mend_draft.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "core/planner/fluid_step.h"
+#include "core/planner/prices/fluid_step.h"
 
 #include <algorithm>
 

@@ -2,14 +2,14 @@
 // which gaps it is away, from when to when, and when it is copied in. That the host holds its copy
 // between two gaps, too, is not looked at. Threads: none of its own.
 
-#ifndef TIDEMARK_CORE_PLANNER_FLUID_COURSE_H_
-#define TIDEMARK_CORE_PLANNER_FLUID_COURSE_H_
+#ifndef TIDEMARK_CORE_PLANNER_PRICES_FLUID_COURSE_H_
+#define TIDEMARK_CORE_PLANNER_PRICES_FLUID_COURSE_H_
 
 #include <algorithm>
 #include <cstdint>
 
 #include "core/array.h"
-#include "core/planner/fluid_step.h"
+#include "core/planner/prices/fluid_step.h"
 
 namespace tidemark::core::planner {
 
@@ -94,4 +94,4 @@ class CourseFinder {
 
 }  // namespace tidemark::core::planner
 
-#endif  // TIDEMARK_CORE_PLANNER_FLUID_COURSE_H_
+#endif  // TIDEMARK_CORE_PLANNER_PRICES_FLUID_COURSE_H_

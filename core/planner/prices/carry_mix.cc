@@ -2,8 +2,8 @@
 // the times that are nearest. That takes a small part of the rounds that a mix needs from prices
 // alone.
 
-#include "core/planner/fluid_mix.h"
-#include "core/planner/fluid_nesting.h"
+#include "core/planner/prices/fluid_mix.h"
+#include "core/planner/prices/fluid_nesting.h"
 
 namespace tidemark::core::planner {
 

@@ -1,4 +1,4 @@
-#include "core/planner/fluid_nesting.h"
+#include "core/planner/prices/fluid_nesting.h"
 
 namespace tidemark::core::planner {
 

@@ -4,17 +4,17 @@
 // as the prices of fluid_load.h allow that this changes: pairwise steps (Lacoste-Julien and Jaggi
 // 2015). core/bounds asks for the prices that this comes to. Threads: none of its own.
 
-#ifndef TIDEMARK_CORE_PLANNER_FLUID_MIX_H_
-#define TIDEMARK_CORE_PLANNER_FLUID_MIX_H_
+#ifndef TIDEMARK_CORE_PLANNER_PRICES_FLUID_MIX_H_
+#define TIDEMARK_CORE_PLANNER_PRICES_FLUID_MIX_H_
 
 #include <cstdint>
 
 #include "core/array.h"
-#include "core/planner/fluid_course.h"
-#include "core/planner/fluid_load.h"
-#include "core/planner/fluid_nesting.h"
-#include "core/planner/fluid_prices.h"
-#include "core/planner/fluid_step.h"
+#include "core/planner/prices/fluid_course.h"
+#include "core/planner/prices/fluid_load.h"
+#include "core/planner/prices/fluid_nesting.h"
+#include "core/planner/prices/fluid_prices.h"
+#include "core/planner/prices/fluid_step.h"
 #include "core/step.h"
 
 namespace tidemark::core::planner {
@@ -127,4 +127,4 @@ class FluidMix {
 
 }  // namespace tidemark::core::planner
 
-#endif  // TIDEMARK_CORE_PLANNER_FLUID_MIX_H_
+#endif  // TIDEMARK_CORE_PLANNER_PRICES_FLUID_MIX_H_

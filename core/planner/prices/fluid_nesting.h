@@ -1,13 +1,13 @@
 // How a fluid step belongs to the same step in fewer stretches, each of which is some of its own in
 // a row. Threads: none of its own.
 
-#ifndef TIDEMARK_CORE_PLANNER_FLUID_NESTING_H_
-#define TIDEMARK_CORE_PLANNER_FLUID_NESTING_H_
+#ifndef TIDEMARK_CORE_PLANNER_PRICES_FLUID_NESTING_H_
+#define TIDEMARK_CORE_PLANNER_PRICES_FLUID_NESTING_H_
 
 #include <cstdint>
 
 #include "core/array.h"
-#include "core/planner/fluid_step.h"
+#include "core/planner/prices/fluid_step.h"
 
 namespace tidemark::core::planner {
 
@@ -69,4 +69,4 @@ class SpreadCopies {
 
 }  // namespace tidemark::core::planner
 
-#endif  // TIDEMARK_CORE_PLANNER_FLUID_NESTING_H_
+#endif  // TIDEMARK_CORE_PLANNER_PRICES_FLUID_NESTING_H_

@@ -6,8 +6,8 @@
 // copies in after that; 3i + 2, the operations. Stretches and slots count on through the
 // iteration's end. Threads: none of its own.
 
-#ifndef TIDEMARK_CORE_PLANNER_FLUID_STEP_H_
-#define TIDEMARK_CORE_PLANNER_FLUID_STEP_H_
+#ifndef TIDEMARK_CORE_PLANNER_PRICES_FLUID_STEP_H_
+#define TIDEMARK_CORE_PLANNER_PRICES_FLUID_STEP_H_
 
 #include <cstdint>
 
@@ -91,4 +91,4 @@ struct FluidStep {
 
 }  // namespace tidemark::core::planner
 
-#endif  // TIDEMARK_CORE_PLANNER_FLUID_STEP_H_
+#endif  // TIDEMARK_CORE_PLANNER_PRICES_FLUID_STEP_H_

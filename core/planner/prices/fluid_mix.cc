@@ -1,4 +1,4 @@
-#include "core/planner/fluid_mix.h"
+#include "core/planner/prices/fluid_mix.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "core/planner/round_mix.h"
+#include "core/planner/prices/round_mix.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "core/planner/fluid_course.h"
+#include "core/planner/prices/fluid_course.h"
 
 #include <algorithm>
 
