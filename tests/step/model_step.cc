@@ -1,7 +1,9 @@
 #include "tests/step/model_step.h"
 
+#include <string>
 #include <utility>
 
+#include "tests/step/expert_step.h"
 #include "tests/step/step_writer.h"
 
 namespace tidemark::steps {
@@ -216,6 +218,12 @@ NamedStep StreamedWeightsStep() {
   return out.Take();
 }
 
+NamedStep SkewedExpertsStep() {
+  core::Step step = ExpertStep(/*layers=*/12, /*experts=*/16);
+  std::vector<std::string> names(step.ops.size(), "op");
+  return {"skewed-experts", std::move(step), std::move(names)};
+}
+
 std::vector<NamedStep> ModelSteps() {
   std::vector<NamedStep> steps;
   steps.push_back(EmbeddingTablesStep());
@@ -224,6 +232,7 @@ std::vector<NamedStep> ModelSteps() {
   steps.push_back(StreamedWeightsStep());
   steps.push_back(PipelineStageStep());
   steps.push_back(OptimizerBucketsStep());
+  steps.push_back(SkewedExpertsStep());
   return steps;
 }
 

@@ -34,6 +34,10 @@ NamedStep PipelineStageStep();
 // buckets of four layers each.
 NamedStep OptimizerBucketsStep();
 
+// Twelve layers of sixteen experts, each of which sees 0.7 times as many tokens as the one before
+// (expert_step.h, which gives its durations). All weights, gradients and state go round.
+NamedStep SkewedExpertsStep();
+
 // All of the above.
 std::vector<NamedStep> ModelSteps();
 
