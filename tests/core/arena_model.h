@@ -9,6 +9,7 @@
 #define TIDEMARK_TESTS_CORE_ARENA_MODEL_H_
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <random>
 #include <string>
@@ -147,8 +148,8 @@ class ArenaModel {
 
   // Small buffers of several chunks, which need slabs of their own.
   void TakeSlabs() {
-    std::vector<Bytes> taken;
-    for (int i = 0; i < 300; ++i) taken.push_back(Allocate(kSmallLimit, 0));
+    std::array<Bytes, 300> taken;
+    for (Bytes& offset : taken) offset = Allocate(kSmallLimit, 0);
     for (const Bytes offset : taken) {
       Claim(offset != kNone, "a small buffer gets what is free");
       End(offset);
