@@ -104,9 +104,9 @@ ChunkIndex Arena::Wanted(const Extension& extension, Bytes bytes, Beyond beyond)
   return lacking - CountFree(most, search);
 }
 
-// Chunks that may still be mapped within the slack when `bytes` more are live.
-ChunkIndex Arena::Within(Bytes bytes) const {
-  const ChunkIndex slots = SlotsFor(DemandWith(bytes));
+// Chunks that may still be mapped within so many times the slack when `bytes` more are live.
+ChunkIndex Arena::Within(Bytes bytes, uint32_t slacks) const {
+  const ChunkIndex slots = SlotsWithin(DemandWith(bytes), slacks);
   return slots > mapped() ? slots - mapped() : 0;
 }
 

@@ -220,7 +220,7 @@ class Arena {
     const Bytes demand = allocator_.requested() + bytes;
     return demand > allocator_.peak_requested() ? demand : allocator_.peak_requested();
   }
-  ChunkIndex Within(Bytes bytes) const;
+  ChunkIndex Within(Bytes bytes, uint32_t slacks = 1) const;
   ChunkIndex FreshFor(Bytes bytes) const;
   ChunkIndex Stitch(ChunkIndex count, const Extension& keep);
   ChunkIndex CountFree(ChunkIndex most, const Search& search) const;

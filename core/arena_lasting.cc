@@ -60,9 +60,7 @@ Block* Arena::PlaceLasting(const Request& request) {
 bool Arena::HasChunksForLasting(Bytes bytes, Bytes place) {
   Extension extension;
   if (!allocator_.PlanExtensionAt(bytes, place, &extension)) return true;  // all of it is mapped
-  const ChunkIndex slots = SlotsWithin(DemandWith(bytes), kSlacks);
-  const ChunkIndex room = slots > mapped() ? slots - mapped() : 0;
-  const ChunkIndex fresh = std::min({room, Available(), extension.missing});
+  const ChunkIndex fresh = std::min({Within(bytes, kSlacks), Available(), extension.missing});
   const ChunkIndex lacking = extension.missing - fresh;
   const bool aliases = seam_.alias != nullptr;
   return CountFree(lacking,

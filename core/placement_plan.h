@@ -181,11 +181,12 @@ class PlacementPlan {
   uint32_t PhaseOf(uint64_t request) const {
     return static_cast<uint32_t>((request - begun_at_ - 1) % plan_.size());
   }
-  // What the request of this number, of the last two periods, is in the plan.
-  const Recurring& Planned(RequestNumber asked) const {
+  // What the request of this number, of the last two periods, is in the plan, while in_step_.
+  uint32_t PlannedIndex(RequestNumber asked) const {
     const auto period = static_cast<uint32_t>(plan_.size());
-    return plan_[(PhaseOf(requests_) + 2 * period - (number() - asked)) % period];
+    return (PhaseOf(requests_) + 2 * period - (number() - asked)) % period;
   }
+  const Recurring& Planned(RequestNumber asked) const { return plan_[PlannedIndex(asked)]; }
   bool IsDue(Bytes bytes, StreamId stream) const {
     return plan_[phase_].units == UnitsOf(bytes) && plan_[phase_].stream == stream;
   }

@@ -7,9 +7,8 @@ namespace tidemark::core {
 
 uint32_t PlacementPlan::IndexOf(RequestNumber asked) const {
   const uint32_t ago = number() - asked;
-  const auto period = static_cast<uint32_t>(plan_.size());
-  if (asked == 0 || !in_step_ || ago >= period) return kNone;
-  return (PhaseOf(requests_) + period - ago) % period;
+  if (asked == 0 || !in_step_ || ago >= plan_.size()) return kNone;
+  return PlannedIndex(asked);
 }
 
 void PlacementPlan::Foresee(RequestNumber asked) {
@@ -30,8 +29,7 @@ PlacementPlan::Fate PlacementPlan::FateOf(RequestNumber asked) const {
 uint32_t PlacementPlan::EndOf(RequestNumber asked) const {
   const uint32_t ago = number() - asked;
   if (asked == 0 || !in_step_ || ago == 0 || ago >= 2 * period_length_) return kNever;
-  const auto period = static_cast<uint32_t>(plan_.size());
-  const uint32_t life = plan_[(asked_ + 2 * period - ago) % period].life;
+  const uint32_t life = Planned(asked).life;
   return life > ago ? life - ago : kNever;
 }
 

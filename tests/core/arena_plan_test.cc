@@ -32,6 +32,15 @@ struct Job {
     for (int i = 0; i < count; ++i) moved += Period();
     return moved;
   }
+  // Three periods whose requests all get held places, in the memory that is there.
+  void HeldPeriods() {
+    const uint64_t held = model.held();
+    const uint64_t mapped = model.mapped();
+    Periods(3);
+    EXPECT_GE(model.held(), held + 3 * kRequests) << "every request of three periods";
+    EXPECT_EQ(model.counters().stitched, 0u);
+    EXPECT_EQ(model.mapped(), mapped) << "following a plan takes no memory";
+  }
   ArenaModel model;
   uint32_t seed;
 };
@@ -139,12 +148,7 @@ constexpr uint32_t kPlenty = 1000;
 TEST_P(RecurringJob, GetsTheSamePlacesWithoutASearchWhereNothingHasToMove) {
   Job job(GetParam(), 4096, 0, kPlenty);
   job.Periods(12);
-  const uint64_t held = job.model.held();
-  const uint64_t mapped = job.model.mapped();
-  job.Periods(3);
-  EXPECT_GE(job.model.held(), held + 3 * kRequests) << "every request of three periods";
-  EXPECT_EQ(job.model.counters().stitched, 0u);
-  EXPECT_EQ(job.model.mapped(), mapped) << "following a plan takes no memory";
+  job.HeldPeriods();
   job.model.Finish();
   EXPECT_EQ(job.model.broken(), "");
 }
@@ -156,12 +160,9 @@ TEST_P(RecurringJob, PacksItsRequestsAroundWhatLivesWhereNothingHasToMove) {
   job.Periods(10);
   const uint64_t mapped = job.model.mapped();
   job.Periods(20);
-  const uint64_t held = job.model.held();
   const uint64_t planned = job.model.counters().planned;
-  job.Periods(3);
-  EXPECT_GE(job.model.held(), held + 3 * kRequests) << "every request of three periods";
+  job.HeldPeriods();
   EXPECT_GE(job.model.counters().planned, planned + 3 * (kRequests + 30)) << "and state, too";
-  EXPECT_EQ(job.model.counters().stitched, 0u);
   EXPECT_EQ(job.model.mapped(), mapped) << "following a plan takes no memory";
   job.model.Finish();
   EXPECT_EQ(job.model.broken(), "");
