@@ -249,8 +249,8 @@ class Arena {
   void AnswerPlan();
   void PackInPlace();
   Bytes RoomForPlan();
-  bool FitsWhileItChanges();
-  bool PlayPlaced(uint32_t time, const Recurring& request);
+  bool FitsWhileItChanges(Bytes place);
+  bool PlayPlaced(uint32_t time, const Recurring& request, Bytes place);
   bool PlayFrees();
   bool IsFreeBy(uint32_t time, Bytes offset, Bytes size) const;
   bool PlanKeepsFrom(Bytes bytes) const;

@@ -7,6 +7,13 @@
 #include "core/arena.h"
 
 namespace tidemark::core {
+namespace {
+
+// While buffers change places, one chunk more in so many is in use, as what lies where others leave
+// room does not fill it.
+constexpr uint64_t kInPart = 1024;
+
+}  // namespace
 
 Block* Arena::AllocateByPlan(const Request& request) {
   if (plan_.following() && StartHolding(request)) {
@@ -17,7 +24,7 @@ Block* Arena::AllocateByPlan(const Request& request) {
   const RequestNumber number = plan_.number();  // others may come while this one waits
   AnswerPlan();
   if (plan_.begins() && plan_.stays()) plan_base_ = 0;
-  if (plan_.begins() && !plan_.stays() && !FitsWhileItChanges()) plan_.Refuse();
+  if (plan_.begins() && !plan_.stays() && !FitsWhileItChanges(place)) plan_.Refuse();
   if (plan_.following() != followed) KeepForPlan();
   if (plan_.begins() && plan_.in_place()) place = plan_.PlaceOf(plan_.phase());
   if (!plan_.following()) place = PlacementPlan::kNowhere;
@@ -110,8 +117,8 @@ Bytes Arena::RoomForPlan() {
 }
 
 // Until every buffer lies where the plan wants it, more chunks are in use in part. A request must
-// not fail then that would have had its chunks without a plan.
-bool Arena::FitsWhileItChanges() {
+// not fail then that would have had its chunks without a plan. The one in hand goes to `place`.
+bool Arena::FitsWhileItChanges(Bytes place) {
   const auto end = static_cast<ChunkIndex>(LastChunkOf(plan_base_, plan_.size()) + 1);
   if (!transition_.Begin(std::max(end, table_.high_water()))) return false;
   allocator_.FoldCache();
@@ -120,10 +127,13 @@ bool Arena::FitsWhileItChanges() {
   const Array<Recurring>& requests = plan_.requests();
   uint32_t phase = plan_.phase();
   for (uint32_t time = 0; time < requests.size(); ++time) {
-    if (!PlayPlaced(time, requests[phase])) return false;
+    if (time != 0) place = plan_.PlaceAhead(time);
+    if (!PlayPlaced(time, requests[phase], place)) return false;
     if (++phase == requests.size()) phase = 0;
   }
-  return transition_.MostInUse() <= uint64_t{mapped()} + Available();
+  const Transition::InUse most = transition_.MostInUse();
+  const uint64_t available = uint64_t{mapped()} + Available();
+  return std::min(most.at_worst, most.likely + most.likely / kInPart) <= available;
 }
 
 bool Arena::PlayFrees() {
@@ -137,19 +147,16 @@ bool Arena::PlayFrees() {
   return true;
 }
 
-// Whoever takes turns, or is in a berth, gets one of several places, and what lives for an unknown
-// time any.
-bool Arena::PlayPlaced(uint32_t time, const Recurring& request) {
+// What has no place lies anywhere.
+bool Arena::PlayPlaced(uint32_t time, const Recurring& request, Bytes place) {
   const Bytes size = Bytes{request.units} * kBlockBytes;
   if (size <= kSmallLimit || request.life == 0) return true;
   const uint32_t end = time + request.life;
-  const bool fixed = request.IsFixed(plan_.requests().size());
-  const Bytes offset = plan_base_ + Bytes{request.place} * kBlockBytes;
-  if (fixed && IsFreeBy(time, offset, size)) {
+  const Bytes offset = plan_base_ + place;
+  if (place != PlacementPlan::kNowhere && IsFreeBy(time, offset, size)) {
     return transition_.Use(time, end, ChunkOf(offset), LastChunkOf(offset, size));
   }
-  const auto whole = static_cast<ChunkIndex>(RoundUp(size, kChunkBytes) / kChunkBytes);
-  return transition_.UseElsewhere(time, end, whole + (fixed ? 1 : 0));
+  return transition_.UseElsewhere(time, end, request.units);
 }
 
 // Of what lies there now.

@@ -67,8 +67,8 @@ class Packing {
   // Memory for all of it. False: there is none.
   bool Init();
 
-  // Looks at `requests`, a period of at most kMost: floor() and quiet_at() are known. False: there
-  // is nothing to pack.
+  // Looks at `requests`, a period of at most kMost: floor(), peak_at() and quiet_at() are known.
+  // False: there is nothing to pack.
   bool Look(const Array<Recurring>* requests);
   // The same, and begins to pack them; they stay where they are until the work is done, and so does
   // what `room` names. All are to end at its units or below, or lie in a berth. False: there is no
@@ -83,6 +83,8 @@ class Packing {
   void WritePlaces(Array<Recurring>* requests) const;
   // The most units alive at once: no packing has a lower top.
   uint64_t floor() const { return floor_; }
+  // The first request at which they are.
+  uint32_t peak_at() const { return peak_at_; }
   // The request before which the fewest units are alive.
   uint32_t quiet_at() const { return quiet_at_; }
 

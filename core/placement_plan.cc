@@ -10,7 +10,7 @@ namespace tidemark::core {
 namespace {
 
 constexpr uint32_t kLooks = 16384;   // of the packing, for each request: 20 us
-constexpr uint32_t kTransition = 2;  // periods in which chunks move to where the plan wants them
+constexpr uint32_t kTransition = 3;  // periods in which chunks move to where the plan wants them
 constexpr uint32_t kMostBroken = 4;  // breaks in a row after which a plan is dropped
 // Moving to the places of a plan costs about as many chunks as it has. It must pay for that within
 // so many periods.
@@ -48,20 +48,34 @@ Bytes PlacementPlan::Next(Bytes bytes, StreamId stream) {
   return state_ == State::kFollowing ? PlaceOf(asked_) : kNowhere;
 }
 
-Bytes PlacementPlan::PlaceOf(uint32_t phase) {
+template <typename IsFree>
+Bytes PlacementPlan::PlaceIn(Turns* turns, uint32_t phase, RequestNumber number,
+                             const IsFree& is_free) const {
   const Recurring& planned = plan_[phase];
   if (planned.IsFixed(plan_.size())) return Bytes{planned.place} * kBlockBytes;
   if (planned.place == Recurring::kNowhere) return kNowhere;
-  const auto is_free = [this](RequestNumber holder) {
-    const Entry& entry = log_[holder % kLog];
-    return entry.number != holder || entry.life != 0;
-  };
   const uint32_t berth = planned.berth;
-  const uint32_t place =
-      berth == 0 ? turns_.Take(planned.place, number(), is_free)
-                 : turns_.TakeBerth(berth - 1, number(), number() + planned.life, is_free);
+  const uint32_t place = berth == 0
+                             ? turns->Take(planned.place, number, is_free)
+                             : turns->TakeBerth(berth - 1, number, number + planned.life, is_free);
   if (place == Recurring::kNowhere) return kNowhere;
   return (turns_from() + place + (berth == 0 ? 0 : planned.place)) * kBlockBytes;
+}
+
+Bytes PlacementPlan::PlaceOf(uint32_t phase) {
+  return PlaceIn(&turns_, phase, number(), [this](RequestNumber holder) { return IsOver(holder); });
+}
+
+Bytes PlacementPlan::PlaceAhead(uint32_t ahead) {
+  if (ahead == 1 && !turns_ahead_.CopyFrom(turns_)) turns_ahead_.Clear();
+  const auto phase = static_cast<uint32_t>((asked_ + ahead) % plan_.size());
+  if (turns_ahead_.units() == 0 && !plan_[phase].IsFixed(plan_.size())) return kNowhere;
+  const auto is_free = [&](RequestNumber holder) {
+    const uint32_t after = holder - number();
+    if (after > ahead) return IsOver(holder);  // it is there already
+    return after + plan_[(asked_ + after) % plan_.size()].life <= ahead;
+  };
+  return PlaceIn(&turns_ahead_, phase, number() + ahead, is_free);
 }
 
 void PlacementPlan::Log(Bytes bytes, StreamId stream) {
@@ -121,10 +135,12 @@ void PlacementPlan::Watch() {
     state_ = State::kAsking;
   }
   begins_in_ = context_;
+  begins_at_ = 0;
   begun_at_ = requests_;
   in_step_ = true;
   phase_ = 0;
   cut_ = in_place_ ? packing_.quiet_at() : 0;
+  FindBeginning();
 }
 
 // Of the last two periods: what was asked for, and the longer of the two lives. False: the log does
@@ -132,6 +148,7 @@ void PlacementPlan::Watch() {
 bool PlacementPlan::Collect(uint32_t period) {
   if (requests_ - watched_since_ < 2 * uint64_t{period} || period > Packing::kMost) return false;
   period_length_ = period;
+  in_strips_ = false;
   plan_.Clear();
   const uint64_t first = requests_ - 2 * uint64_t{period} + 1;
   for (uint64_t r = first; r < first + period; ++r) {
@@ -145,12 +162,23 @@ bool PlacementPlan::Collect(uint32_t period) {
 // All of the plan once more, so that nothing takes turns. False: nothing does, or it is too much.
 bool PlacementPlan::MakeForTwo() {
   const uint32_t period = period_length_;
-  if (turns_.units() == 0 || 2 * period > Packing::kMost) return false;
+  if (in_strips_ || turns_.units() == 0 || 2 * period > Packing::kMost) return false;
   for (Recurring& request : plan_) request.place = Recurring::kNowhere;
   for (uint32_t i = 0; i < period; ++i) (void)plan_.Append(plan_[i]);
   begun_at_ = requests_ - phase_;
   turns_.Clear();
   return true;
+}
+
+// For one period again, with turns in strips. False: there are none, or no memory.
+bool PlacementPlan::MakeInStrips() {
+  if (in_strips_) return false;
+  plan_.Shrink(period_length_);
+  for (Recurring& request : plan_) request.place = Recurring::kNowhere, request.berth = 0;
+  begun_at_ = requests_ - phase_ % period_length_;
+  phase_ %= period_length_;
+  in_strips_ = packing_.Look(&plan_) && turns_.CollectInStrips(&plan_, packing_.peak_at());
+  return in_strips_;
 }
 
 // The longer of the two lives that ended, else that of the period before. 0: not known to end
@@ -180,8 +208,10 @@ Bytes PlacementPlan::Spare() const {
 void PlacementPlan::Pack(Bytes room) {
   const Bytes spare = Spare();
   const Bytes apart = spare + turns_.units() * kBlockBytes;
-  const bool starts = apart <= room && packing_.Start(&plan_, {(room - apart) / kBlockBytes});
-  if (!starts && MakeForTwo()) return;
+  const Array<Berth>* berths = in_strips_ ? &turns_.berths() : nullptr;
+  const bool starts =
+      apart <= room && packing_.Start(&plan_, {(room - apart) / kBlockBytes, nullptr, berths});
+  if (!starts && MakeOtherwise()) return;
   if (!starts) return Refuse();
   const uint64_t chunks = (packing_.floor() + turns_.units()) / (kChunkBytes / kBlockBytes);
   if (MovedWithin(plan_.size()) * kPaysWithin < chunks) return Refuse();
@@ -190,7 +220,7 @@ void PlacementPlan::Pack(Bytes room) {
 
 void PlacementPlan::EndPacking() {
   if (!packing_.found()) {
-    if (!MakeForTwo()) return Refuse();
+    if (!MakeOtherwise()) return Refuse();
     state_ = State::kAsking;
     return;
   }
@@ -198,6 +228,7 @@ void PlacementPlan::EndPacking() {
   top_ = packing_.top();
   ++plans_;
   cut_ = packing_.quiet_at();
+  FindBeginning();
   state_ = State::kReady;
 }
 
@@ -215,8 +246,8 @@ void PlacementPlan::KeepStep() {
     in_step_ = planned.units == entry.units && planned.stream == entry.stream;
   } else if (state_ == State::kWaiting && context_ == begins_in_) {
     in_step_ = true;
-    begun_at_ = requests_;
-    phase_ = 0;
+    begun_at_ = requests_ - begins_at_;
+    phase_ = begins_at_;
   }
 }
 
@@ -238,7 +269,7 @@ void PlacementPlan::BeginPeriod() {
   const uint64_t moved = follows ? moved_ - moved_before_ : MovedWithin(plan_.size());
   moved_before_ = moved_;
   if (state_ == State::kWaiting) {
-    moved_unplanned_ = moved;
+    moved_unplanned_ = std::max(moved, has_begun_ ? moved_unplanned_ : 0);
     if (in_place_) {
       state_ = State::kAsking;
     } else {
@@ -258,6 +289,7 @@ void PlacementPlan::BeginFollowing() {
   state_ = State::kFollowing;
   begins_ = !has_begun_;
   has_begun_ = true;
+  turns_.TakeUp(plan_, cut_, [this](RequestNumber holder) { return IsOver(holder); });
   followed_ = 0;
 }
 

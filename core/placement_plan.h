@@ -16,7 +16,8 @@
 //
 // What lives longer than a period (optimizer state that is made anew in each step) takes turns in
 // places above those that are packed (turns.h). Where that needs too much, the plan is made for two
-// periods instead.
+// periods instead; where that does, too, the places of turns stand in strips, and some of what is
+// packed lies in one that is free.
 //
 // The first request that differs ends following at once; it is taken up again when the period
 // begins again. A place is a proposal: the arena looks whether it is free. So a wrong plan costs
@@ -84,6 +85,9 @@ class PlacementPlan {
   void CatchUp();
   // Where the request of this phase lies from the base, or kNowhere. To be asked once.
   Bytes PlaceOf(uint32_t phase);
+  // Where the request will lie that comes `ahead` requests after the one in hand, if all come as
+  // planned: to be asked for each in turn, from 1 on. kNowhere also where there is no memory.
+  Bytes PlaceAhead(uint32_t ahead);
   // Bytes from the base in which the packed requests lie; those that take turns lie above.
   Bytes packed() const { return Bytes{top_} * kBlockBytes; }
   // The plan is what the arena's own rules gave: it needs no room of its own, and others may have
@@ -176,10 +180,14 @@ class PlacementPlan {
   };
 
   const Entry& At(uint64_t request) const { return log_[request % kLog]; }
-  static uint64_t SignOf(const Entry& entry) { return Period::Mix(entry.units, entry.stream); }
-  // Of a request of the plan's period, counted from its first.
+  template <typename Request>  // an Entry, or a Recurring
+  static uint64_t SignOf(const Request& request) {
+    return Period::Mix(request.units, request.stream);
+  }
+  // Of a request of the plan's period, counted from its first. The last one of a period before may
+  // be in hand still.
   uint32_t PhaseOf(uint64_t request) const {
-    return static_cast<uint32_t>((request - begun_at_ - 1) % plan_.size());
+    return static_cast<uint32_t>((request + plan_.size() - begun_at_ - 1) % plan_.size());
   }
   // What the request of this number, of the last two periods, is in the plan, while in_step_.
   uint32_t PlannedIndex(RequestNumber asked) const {
@@ -190,6 +198,13 @@ class PlacementPlan {
   bool IsDue(Bytes bytes, StreamId stream) const {
     return plan_[phase_].units == UnitsOf(bytes) && plan_[phase_].stream == stream;
   }
+  // Whether the block of this request is free again, as far as it is known.
+  bool IsOver(RequestNumber asked) const {
+    const Entry& entry = log_[asked % kLog];
+    return entry.number != asked || entry.life != 0;
+  }
+  template <typename IsFree>
+  Bytes PlaceIn(Turns* turns, uint32_t phase, RequestNumber number, const IsFree& is_free) const;
   bool LookAgain();
   void Log(Bytes bytes, StreamId stream);
   void LogPlanned(uint64_t request);
@@ -206,9 +221,12 @@ class PlacementPlan {
   void Rest(uint32_t period, uint32_t patience);
   bool Collect(uint32_t period);
   bool MakeForTwo();
+  bool MakeInStrips();
+  bool MakeOtherwise() { return MakeForTwo() || MakeInStrips(); }
   uint32_t LifeOf(uint64_t request, uint32_t period) const;
   Bytes Spare() const;
   void EndPacking();
+  void FindBeginning();
   void KeepStep();
   void StopFollowing(State state);
   bool TakesOtherTurn();
@@ -221,10 +239,14 @@ class PlacementPlan {
   Array<Entry> log_;  // ring by request
   Array<Recurring> plan_;
   Turns turns_;
+  Turns turns_ahead_;                // as they will be, for PlaceAhead()
   uint64_t top_ = 0;                 // of the places that do not change
   uint32_t until_look_ = kLookFrom;  // requests while it is off
   bool as_is_ = false;
   bool in_place_ = false;
+  bool in_strips_ = false;
+  Array<uint64_t> contexts_;  // by request
+  Array<uint64_t> sorted_contexts_;
   Array<Taken> taken_;              // around which a plan in place is packed
   uint64_t in_place_at_ = 0;        // no such plan before this request
   uint32_t in_place_patience_ = 0;  // periods to wait after one that did not last
@@ -239,15 +261,16 @@ class PlacementPlan {
   uint64_t requests_ = 0;       // so far; the first is number 1
   uint64_t logged_ = 0;         // up to here all of them are logged
   uint64_t context_ = 0;        // of the last kContext of them
-  uint64_t begins_in_ = 0;      // the context in which the plan's period begins
-  uint64_t begun_at_ = 0;       // the request before a period of the plan
-  uint32_t phase_ = 0;          // while in_step_: PhaseOf the request to come
-  uint32_t asked_ = 0;          // of the last one
-  uint32_t cut_ = 0;            // following begins with this request of a period
-  bool begins_ = false;         // following has begun with the request in hand, for the first time
-  bool in_step_ = false;        // every request since has come as in the plan
-  uint32_t moved_ = 0;          // chunks; wraps around
-  uint32_t moved_before_ = 0;   // the same, when the period began
+  uint64_t begins_in_ = 0;      // the context in which request `begins_at_` of the plan comes
+  uint32_t begins_at_ = 0;
+  uint64_t begun_at_ = 0;      // the request before a period of the plan
+  uint32_t phase_ = 0;         // while in_step_: PhaseOf the request to come
+  uint32_t asked_ = 0;         // of the last one
+  uint32_t cut_ = 0;           // following begins with this request of a period
+  bool begins_ = false;        // following has begun with the request in hand, for the first time
+  bool in_step_ = false;       // every request since has come as in the plan
+  uint32_t moved_ = 0;         // chunks; wraps around
+  uint32_t moved_before_ = 0;  // the same, when the period began
   uint64_t watched_since_ = 0;
   uint64_t quiet_since_ = 0;      // the last request before which chunks were moved
   uint64_t moved_unplanned_ = 0;  // chunks in the period before following

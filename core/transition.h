@@ -1,6 +1,6 @@
 // How many chunks are in use while the buffers of a job change from where they lie to where a plan
 // wants them, played ahead: buffers stay where they are until they are freed, requests go to their
-// places. A place whose bytes are not free yet counts as one elsewhere, in chunks of its own.
+// places, or anywhere where the bytes of their place are not free yet.
 //
 // Not here: what is planned (placement_plan.h), what fits (arena_plan.cc). Threads: none of its
 // own.
@@ -28,20 +28,25 @@ class Transition {
   bool Use(uint32_t begin, uint32_t end, ChunkIndex first, ChunkIndex last) {
     return changes_.Append({begin * 2 + 1, first, last}) && Free(end, first, last);
   }
-  // `count` chunks of nobody else's from `begin` to `end`.
-  bool UseElsewhere(uint32_t begin, uint32_t end, ChunkIndex count) {
-    return changes_.Append({begin * 2 + 1, kElsewhere, count}) &&
-           changes_.Append({end * 2, kElsewhere, count});
+  // `units` of kBlockBytes anywhere from `begin` to `end`.
+  bool UseElsewhere(uint32_t begin, uint32_t end, uint32_t units) {
+    return changes_.Append({begin * 2 + 1, kElsewhere, units}) &&
+           changes_.Append({end * 2, kElsewhere, units});
   }
-  // The most chunks in use at once.
-  uint64_t MostInUse();
+  // Plays it; to be asked once. The most chunks in use at once: where what lies anywhere is where
+  // others leave room, and where each of it is in chunks of its own.
+  struct InUse {
+    uint64_t likely = 0;
+    uint64_t at_worst = 0;
+  };
+  InUse MostInUse();
 
  private:
   static constexpr ChunkIndex kElsewhere = ~ChunkIndex{0};
   struct Change {
     uint32_t when = 0;  // twice the time; odd: begins
     ChunkIndex first = 0;
-    ChunkIndex last = 0;  // with kElsewhere: how many
+    uint32_t last = 0;  // with kElsewhere: units
   };
   int64_t Apply(const Change& change);
 

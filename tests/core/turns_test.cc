@@ -134,14 +134,22 @@ class Visits {
   Visits(const Requests& requests, Turns* turns, uint32_t seed)
       : requests_(requests), turns_(turns), random_(seed) {}
 
-  bool Play(uint32_t periods) {
-    for (; now_ < periods * requests_.size(); ++now_) {
-      std::erase_if(alive_, [&](const auto& one) { return one.second.end <= now_; });
+  bool Play(uint32_t periods) { return PlayUntil(periods * requests_.size()); }
+  bool PlayUntil(uint32_t end) {
+    for (; now_ < end; ++now_) {
+      EndLives();
       const Recurring& r = requests_[now_ % requests_.size()];
       if (r.life > requests_.size() ? !Turn(r) : !Visit()) return false;
     }
     return true;
   }
+  // What comes until then lies elsewhere. Afterwards places are taken up again.
+  void SkipUntil(uint32_t end) {
+    for (; now_ < end; ++now_) EndLives();
+    EndLives();
+    turns_->TakeUp(requests_, end % requests_.size(), [this](uint32_t h) { return IsFree(h); });
+  }
+  uint32_t visits() const { return visits_; }
 
  private:
   static constexpr uint32_t kNoBerth = ~uint32_t{0};
@@ -149,6 +157,9 @@ class Visits {
     uint32_t place, units, end, berth;
   };
   bool IsFree(uint32_t holder) const { return !alive_.contains(holder); }
+  void EndLives() {
+    std::erase_if(alive_, [this](const auto& one) { return one.second.end <= now_; });
+  }
 
   bool Turn(const Recurring& r) {
     const uint32_t place =
@@ -163,6 +174,7 @@ class Visits {
     const Berth& berth = turns_->berths()[b];
     const uint32_t since = (now_ % period + period - berth.from) % period;
     if (since >= berth.length) return true;
+    ++visits_;
     const uint32_t end = now_ + 1 + random_() % (berth.length - since);
     const uint32_t place =
         turns_->TakeBerth(b, now_ + 1, end, [this](uint32_t holder) { return IsFree(holder); });
@@ -185,6 +197,7 @@ class Visits {
   Turns* turns_;
   std::mt19937 random_;
   uint32_t now_ = 0;
+  uint32_t visits_ = 0;
   std::map<uint32_t, Alive> alive_;  // by number
 };
 
@@ -201,6 +214,76 @@ TEST(Turns, KeepsGuestsOfABerthTogetherAndApartFromAllOthers) {
     ASSERT_TRUE(turns.Collect(&requests));
     EXPECT_TRUE(Visits(requests, &turns, run).Play(6)) << "run " << run;
   }
+}
+
+// Pairs of three sizes, made anew one after another; the largest ones when the most is needed.
+TEST(Turns, StandInStripsThatAreABerthWhenTheMostIsNeeded) {
+  Requests requests;
+  for (const uint32_t units : {39, 16, 4, 4, 16, 4, 4, 16, 4, 4}) {
+    for (int i = 0; i < 2; ++i) Add(&requests, units, 20 + 2);
+  }
+  Turns turns;
+  ASSERT_TRUE(turns.Collect(&requests));
+  const uint64_t apart = turns.units();
+  EXPECT_EQ(turns.berths()[0].units, 39u);
+  ASSERT_TRUE(turns.CollectInStrips(&requests, 1));
+  // Four strips of 16, 16, 4 and 4; the other six of 4 units need two places more once again.
+  EXPECT_EQ(turns.units(), apart + 2 * 4);
+  EXPECT_EQ(turns.berths()[0].units, 40u);
+  EXPECT_EQ(turns.berths()[0].from, 1u) << "from where the last pair is there once";
+  EXPECT_EQ(turns.berths()[0].length, 1u) << "until the first pair of 16 is made anew";
+}
+
+TEST(Turns, StandInNoStripsWhereAllAreAliveTwiceWhenTheMostIsNeeded) {
+  Requests requests;
+  for (int i = 0; i < 10; ++i) Add(&requests, 1 + i % 2, 10 + 2);
+  Turns turns;
+  EXPECT_FALSE(turns.CollectInStrips(&requests, 5));
+}
+
+// Of up to four sizes, each made anew in the order of its requests. Those of one size are alive
+// twice for as long.
+Requests RandomState(std::mt19937* random) {
+  const uint32_t period = 10 + (*random)() % 90;
+  const uint32_t sizes = 1 + (*random)() % 4;
+  const uint32_t quiet = (*random)() % period;  // none from here on for a while
+  uint32_t twice[4];
+  for (uint32_t& one : twice) one = 1 + (*random)() % (1 + period / 8);
+  Requests requests;
+  for (uint32_t i = 0; i < period; ++i) {
+    const uint32_t size = (*random)() % sizes;
+    const bool stays = (*random)() % 3 != 0 && (i + period - quiet) % period > period / 4;
+    Add(&requests, 1 + size * 3, stays ? period + twice[size] : 1);
+  }
+  return requests;
+}
+
+TEST(Turns, KeepsGuestsOfAStripApartFromAllOthersAfterAnyBreak) {
+  uint32_t in_strips = 0;
+  uint32_t visits = 0;
+  for (uint32_t run = 0; run < 600; ++run) {
+    std::mt19937 random(run);
+    Requests requests = RandomState(&random);
+    const auto period = static_cast<uint32_t>(requests.size());
+    Turns turns;
+    if (!turns.CollectInStrips(&requests, random() % period)) continue;
+    ++in_strips;
+    const uint32_t cut = turns.berths()[0].from;
+    Visits job(requests, &turns, run);
+    job.SkipUntil(cut);
+    uint32_t now = cut;
+    for (int stretch = 0; stretch < 5; ++stretch) {
+      now += random() % (3 * period);
+      ASSERT_TRUE(job.PlayUntil(now)) << "run " << run << ", stretch " << stretch;
+      now += random() % period;
+      now += (cut + period - now % period) % period;
+      job.SkipUntil(now);
+    }
+    ASSERT_TRUE(job.PlayUntil(now + 3 * period)) << "run " << run;
+    visits += job.visits();
+  }
+  EXPECT_GE(in_strips, 200u);
+  EXPECT_GE(visits, 1000u);
 }
 
 }  // namespace
