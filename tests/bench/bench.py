@@ -21,6 +21,9 @@ WRITTEN = ("--csv", "--picture")  # options of theirs that name a file to write
 
 
 def run_alloc_speed(build, arguments):
+    if len(arguments) > 1 or arguments and not pathlib.Path(as_the_caller_meant(arguments[0])).is_dir():
+        print(f"bench: alloc-speed takes one folder of traces, or none; '{' '.join(arguments)}' is not one", file=sys.stderr)
+        return 2
     folder = pathlib.Path(as_the_caller_meant(arguments[0]) if arguments else
                           os.environ.get("TIDEMARK_TRACES", pathlib.Path(__file__).parents[2] / "../shared/traces"))
     return alloc_speed.run(pathlib.Path(build).resolve(), str(folder) if folder.is_dir() else "")
