@@ -12,6 +12,7 @@ namespace {
 // While buffers change places, one chunk more in so many is in use, as what lies where others leave
 // room does not fill it.
 constexpr uint64_t kInPart = 1024;
+constexpr uint32_t kSlacks = 3;  // that it may take
 
 }  // namespace
 
@@ -132,8 +133,9 @@ bool Arena::FitsWhileItChanges(Bytes place) {
     if (++phase == requests.size()) phase = 0;
   }
   const Transition::InUse most = transition_.MostInUse();
-  const uint64_t available = uint64_t{mapped()} + Available();
-  return std::min(most.at_worst, most.likely + most.likely / kInPart) <= available;
+  const uint64_t needed = std::min(most.at_worst, most.likely + most.likely / kInPart);
+  const ChunkIndex slots = SlotsWithin(allocator_.peak_requested(), kSlacks);
+  return needed <= std::max(mapped(), slots) && needed <= uint64_t{mapped()} + Available();
 }
 
 bool Arena::PlayFrees() {

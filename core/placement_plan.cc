@@ -148,7 +148,7 @@ void PlacementPlan::Watch() {
 bool PlacementPlan::Collect(uint32_t period) {
   if (requests_ - watched_since_ < 2 * uint64_t{period} || period > Packing::kMost) return false;
   period_length_ = period;
-  in_strips_ = false;
+  making_ = Making::kForOne;
   plan_.Clear();
   const uint64_t first = requests_ - 2 * uint64_t{period} + 1;
   for (uint64_t r = first; r < first + period; ++r) {
@@ -159,10 +159,21 @@ bool PlacementPlan::Collect(uint32_t period) {
   return turns_.Collect(&plan_);
 }
 
+// False: there is no other way, or no memory.
+bool PlacementPlan::MakeOtherwise() {
+  while (making_ != Making::kInStrips) {
+    making_ = static_cast<Making>(static_cast<uint8_t>(making_) + 1);
+    const bool made =
+        making_ == Making::kForTwo ? MakeForTwo() : MakeWithGuests(making_ == Making::kInStrips);
+    if (made) return true;
+  }
+  return false;
+}
+
 // All of the plan once more, so that nothing takes turns. False: nothing does, or it is too much.
 bool PlacementPlan::MakeForTwo() {
   const uint32_t period = period_length_;
-  if (in_strips_ || turns_.units() == 0 || 2 * period > Packing::kMost) return false;
+  if (turns_.units() == 0 || 2 * period > Packing::kMost) return false;
   for (Recurring& request : plan_) request.place = Recurring::kNowhere;
   for (uint32_t i = 0; i < period; ++i) (void)plan_.Append(plan_[i]);
   begun_at_ = requests_ - phase_;
@@ -170,15 +181,15 @@ bool PlacementPlan::MakeForTwo() {
   return true;
 }
 
-// For one period again, with turns in strips. False: there are none, or no memory.
-bool PlacementPlan::MakeInStrips() {
-  if (in_strips_) return false;
+// For one period again. False: nothing takes turns, or not in strips, or there is no memory.
+bool PlacementPlan::MakeWithGuests(bool in_strips) {
   plan_.Shrink(period_length_);
   for (Recurring& request : plan_) request.place = Recurring::kNowhere, request.berth = 0;
-  begun_at_ = requests_ - phase_ % period_length_;
   phase_ %= period_length_;
-  in_strips_ = packing_.Look(&plan_) && turns_.CollectInStrips(&plan_, packing_.peak_at());
-  return in_strips_;
+  begun_at_ = requests_ - phase_;
+  if (!packing_.Look(&plan_)) return false;
+  return in_strips ? turns_.CollectInStrips(&plan_, packing_.peak_at())
+                   : turns_.Collect(&plan_) && turns_.units() != 0;
 }
 
 // The longer of the two lives that ended, else that of the period before. 0: not known to end
@@ -208,7 +219,8 @@ Bytes PlacementPlan::Spare() const {
 void PlacementPlan::Pack(Bytes room) {
   const Bytes spare = Spare();
   const Bytes apart = spare + turns_.units() * kBlockBytes;
-  const Array<Berth>* berths = in_strips_ ? &turns_.berths() : nullptr;
+  const bool guests = making_ == Making::kWithGuests || making_ == Making::kInStrips;
+  const Array<Berth>* berths = guests ? &turns_.berths() : nullptr;
   const bool starts =
       apart <= room && packing_.Start(&plan_, {(room - apart) / kBlockBytes, nullptr, berths});
   if (!starts && MakeOtherwise()) return;

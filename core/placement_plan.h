@@ -16,8 +16,8 @@
 //
 // What lives longer than a period (optimizer state that is made anew in each step) takes turns in
 // places above those that are packed (turns.h). Where that needs too much, the plan is made for two
-// periods instead; where that does, too, the places of turns stand in strips, and some of what is
-// packed lies in one that is free.
+// periods instead; where that does, too, some of what is packed lies in places of turns that are
+// free meanwhile, which may stand in strips.
 //
 // The first request that differs ends following at once; it is taken up again when the period
 // begins again. A place is a proposal: the arena looks whether it is free. So a wrong plan costs
@@ -220,9 +220,9 @@ class PlacementPlan {
   void WatchAsIs();
   void Rest(uint32_t period, uint32_t patience);
   bool Collect(uint32_t period);
+  bool MakeOtherwise();
   bool MakeForTwo();
-  bool MakeInStrips();
-  bool MakeOtherwise() { return MakeForTwo() || MakeInStrips(); }
+  bool MakeWithGuests(bool in_strips);
   uint32_t LifeOf(uint64_t request, uint32_t period) const;
   Bytes Spare() const;
   void EndPacking();
@@ -244,7 +244,9 @@ class PlacementPlan {
   uint32_t until_look_ = kLookFrom;  // requests while it is off
   bool as_is_ = false;
   bool in_place_ = false;
-  bool in_strips_ = false;
+  // How the plan is made, one after the other until there is one.
+  enum class Making : uint8_t { kForOne, kForTwo, kWithGuests, kInStrips };
+  Making making_ = Making::kForOne;
   Array<uint64_t> contexts_;  // by request
   Array<uint64_t> sorted_contexts_;
   Array<Taken> taken_;              // around which a plan in place is packed
