@@ -11,7 +11,7 @@ namespace {
 
 // While buffers change places, one chunk more in so many is in use, as what lies where others leave
 // room does not fill it.
-constexpr uint64_t kInPart = 1024;
+constexpr uint64_t kInPart = 512;
 constexpr uint32_t kSlacks = 3;  // that it may take
 
 }  // namespace
@@ -25,7 +25,7 @@ Block* Arena::AllocateByPlan(const Request& request) {
   const RequestNumber number = plan_.number();  // others may come while this one waits
   AnswerPlan();
   if (plan_.begins() && plan_.stays()) plan_base_ = 0;
-  if (plan_.begins() && !plan_.stays() && !FitsWhileItChanges(place)) plan_.Refuse();
+  if (plan_.begins() && !plan_.stays() && !FitsWhileItChanges(place)) plan_.Postpone();
   if (plan_.following() != followed) KeepForPlan();
   if (plan_.begins() && plan_.in_place()) place = plan_.PlaceOf(plan_.phase());
   if (!plan_.following()) place = PlacementPlan::kNowhere;

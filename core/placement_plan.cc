@@ -3,6 +3,7 @@
 #include "core/placement_plan.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "core/rolling_hash.h"
 
@@ -11,6 +12,7 @@ namespace {
 
 constexpr uint32_t kLooks = 16384;   // of the packing, for each request: 20 us
 constexpr uint32_t kTransition = 3;  // periods in which chunks move to where the plan wants them
+constexpr uint32_t kMostPostponed = 4;
 constexpr uint32_t kMostBroken = 4;  // breaks in a row after which a plan is dropped
 // Moving to the places of a plan costs about as many chunks as it has. It must pay for that within
 // so many periods.
@@ -202,18 +204,20 @@ uint32_t PlacementPlan::LifeOf(uint64_t request, uint32_t period) const {
 }
 
 // What requests outside of the plan need beyond what they hold already: each of them is made anew
-// before the old one is freed, so one more of each size.
+// before the old one is freed, so one more of each size; of all, where there is no memory to tell.
 Bytes PlacementPlan::Spare() const {
-  Bytes units = 0;
-  for (size_t i = 0; i < plan_.size(); ++i) {
-    if (plan_[i].life != 0) continue;
-    bool seen = false;
-    for (size_t j = i; j-- > 0 && !seen;) {
-      seen = plan_[j].life == 0 && plan_[j].units == plan_[i].units;
-    }
-    if (!seen) units += plan_[i].units;
+  Array<uint32_t> sizes;
+  Bytes all = 0;
+  bool known = true;
+  for (const Recurring& request : plan_) {
+    if (request.life != 0) continue;
+    all += request.units;
+    known = known && sizes.Append(request.units);
   }
-  return units * kBlockBytes;
+  if (!known) return all * kBlockBytes;
+  std::sort(sizes.begin(), sizes.end());
+  return std::accumulate(sizes.begin(), std::unique(sizes.begin(), sizes.end()), Bytes{0}) *
+         kBlockBytes;
 }
 
 void PlacementPlan::Pack(Bytes room) {
@@ -247,6 +251,7 @@ void PlacementPlan::EndPacking() {
 void PlacementPlan::Accept() {
   state_ = State::kWaiting;
   has_begun_ = false;
+  postponed_ = 0;
 }
 
 void PlacementPlan::KeepStep() {
@@ -313,6 +318,13 @@ void PlacementPlan::Refuse() {
   StopFollowing(State::kWatching);
   in_step_ = false;
   broken_ = 0;
+}
+
+// By the next period state may lie elsewhere, and less of it in the way.
+void PlacementPlan::Postpone() {
+  if (++postponed_ == kMostPostponed) return Refuse();
+  StopFollowing(State::kWaiting);
+  has_begun_ = begins_ = false;
 }
 
 // Context and period have not been kept up while following.

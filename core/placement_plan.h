@@ -143,6 +143,9 @@ class PlacementPlan {
   void Accept();
   // It does not fit. Another one is made later, each time later than before.
   void Refuse();
+  // It does not fit as it begins(). It is to begin with the next period, unless it did not for
+  // some.
+  void Postpone();
   bool following() const { return state_ == State::kFollowing; }
   // The plan is followed from the request in hand on, for the first time: buffers begin to change
   // places.
@@ -280,6 +283,7 @@ class PlacementPlan {
   uint32_t patience_ = 0;         // periods to wait after a rejection
   uint32_t followed_ = 0;         // whole periods without a break
   bool has_begun_ = false;        // to be followed, since it was accepted
+  uint32_t postponed_ = 0;        // times, since then
   uint32_t broken_ = 0;           // breaks in a row without a whole period
 };
 

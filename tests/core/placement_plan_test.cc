@@ -155,6 +155,27 @@ TEST_P(PlanOfTraining, PutsOthersInPlacesOfStateOnlyWhereRoomIsShort) {
 
 INSTANTIATE_TEST_SUITE_P(Rooms, PlanOfTraining, testing::ValuesIn(kRooms));
 
+TEST(PlacementPlan, BeginsWithALaterPeriodWhereItDidNotFitButNotForEver) {
+  Job job(Training(8, 200), 6000);
+  const size_t period = job.requests().size();
+  ASSERT_TRUE(job.RunUntil(&PlacementPlan::begins));
+  for (int times = 0; times < 3; ++times) {
+    job.plan.Postpone();
+    for (size_t i = 0; i < period; ++i) {
+      ASSERT_FALSE(job.plan.following());
+      job.Next();
+    }
+    ASSERT_TRUE(job.plan.begins()) << "with the next period";
+  }
+  job.plan.Postpone();
+  for (size_t i = 0; i < 8 * period; ++i) {
+    ASSERT_FALSE(job.plan.following());
+    job.Next();
+    job.Answer();
+  }
+  EXPECT_TRUE(job.RunUntil(&PlacementPlan::begins)) << "another one is made later";
+}
+
 // Such a job at an arena with a slack of 2 %. Its sizes are 128 KiB to a unit.
 class TrainingInArena {
  public:
