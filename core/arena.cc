@@ -62,7 +62,9 @@ bool Arena::Extend(Bytes bytes, Bytes at, bool settled, Beyond beyond) {
   LeaveOldPlaces();
   if (!PlanExtension(bytes, at, &extension)) return false;
   const bool acquires = seam_.acquire != nullptr;
-  const ChunkIndex wanted = acquires && !settled ? Wanted(extension, bytes, beyond) : 0;
+  const uint32_t slacks = at != kAnyOffset && plan_.following() ? plan_.slacks() : 1;
+  const ChunkIndex within = Within(bytes, slacks);
+  const ChunkIndex wanted = acquires && !settled ? Wanted(extension, bytes, within, beyond) : 0;
   if (wanted != 0) {
     seam_.acquire(seam_.owner, Available() + wanted);
     if (held_) PutBack();  // others may have called meanwhile
@@ -70,7 +72,7 @@ bool Arena::Extend(Bytes bytes, Bytes at, bool settled, Beyond beyond) {
   }
   ChunkIndex missing = extension.missing;
   ChunkIndex fresh = Available();
-  const ChunkIndex first = acquires ? fresh : Within(bytes);
+  const ChunkIndex first = acquires ? fresh : Within(bytes, slacks);
   ChunkIndex moved = missing - std::min(missing, first);
   if (fresh < missing && missing - fresh > moved) moved = missing - fresh;
   if (moved != 0 && Stitch(moved, extension) != 0) fresh = Available();
@@ -89,13 +91,13 @@ bool Arena::PlanExtension(Bytes bytes, Bytes at, Extension* extension) {
                           : allocator_.PlanExtensionAt(bytes, at, extension);
 }
 
-// Chunks that the owner is to acquire for `extension`: what lies within the slack, and beyond it
-// what free chunks from elsewhere cannot give.
-ChunkIndex Arena::Wanted(const Extension& extension, Bytes bytes, Beyond beyond) const {
+// Chunks that the owner is to acquire for `extension`: what lies within the slack, `within`, and
+// beyond it what free chunks from elsewhere cannot give.
+ChunkIndex Arena::Wanted(const Extension& extension, Bytes bytes, ChunkIndex within,
+                         Beyond beyond) const {
   const ChunkIndex spare = Available();
   if (extension.missing <= spare) return 0;
   const ChunkIndex lacking = extension.missing - spare;
-  const ChunkIndex within = Within(bytes);
   const ChunkIndex most = lacking - std::min(lacking, within > spare ? within - spare : 0);
   Search search = {ChunkState::kDevice, {extension.first, extension.count}, true, false};
   const ChunkIndex wanted = lacking - CountFree(most, search);

@@ -213,7 +213,8 @@ class Arena {
   // `at`: there, or kAnyOffset.
   bool Extend(Bytes bytes, Bytes at, bool settled, Beyond beyond = Beyond::kALittle);
   bool PlanExtension(Bytes bytes, Bytes at, Extension* extension);
-  ChunkIndex Wanted(const Extension& extension, Bytes bytes, Beyond beyond) const;
+  ChunkIndex Wanted(const Extension& extension, Bytes bytes, ChunkIndex within,
+                    Beyond beyond) const;
   bool RatherAliases(ChunkIndex more, Bytes bytes, Beyond beyond) const;
   // The highest demand so far, or what it is with `bytes` more.
   Bytes DemandWith(Bytes bytes) const {

@@ -110,8 +110,8 @@ Bytes Arena::RoomForPlan() {
     staying += end - std::max(counted, ChunkOf(block->offset));
     counted = end;
   }
-  const Bytes most =
-      std::min<Bytes>(SlotsFor(allocator_.peak_requested()), Bytes{mapped()} + Available());
+  const Bytes most = std::min<Bytes>(SlotsWithin(allocator_.peak_requested(), plan_.slacks()),
+                                     Bytes{mapped()} + Available());
   const Bytes rest = Bytes{counted} * kChunkBytes - plan_base_;
   const Bytes taken = Bytes{staying} * kChunkBytes - rest + made;
   return most * kChunkBytes <= taken ? 0 : most * kChunkBytes - taken;

@@ -163,7 +163,7 @@ bool PlacementPlan::Collect(uint32_t period) {
 
 // False: there is no other way, or no memory.
 bool PlacementPlan::MakeOtherwise() {
-  while (making_ != Making::kInStrips) {
+  while (making_ != Making::kInMore) {
     making_ = static_cast<Making>(static_cast<uint8_t>(making_) + 1);
     const bool made =
         making_ == Making::kForTwo ? MakeForTwo() : MakeWithGuests(making_ == Making::kInStrips);
@@ -223,8 +223,7 @@ Bytes PlacementPlan::Spare() const {
 void PlacementPlan::Pack(Bytes room) {
   const Bytes spare = Spare();
   const Bytes apart = spare + turns_.units() * kBlockBytes;
-  const bool guests = making_ == Making::kWithGuests || making_ == Making::kInStrips;
-  const Array<Berth>* berths = guests ? &turns_.berths() : nullptr;
+  const Array<Berth>* berths = making_ >= Making::kWithGuests ? &turns_.berths() : nullptr;
   const bool starts =
       apart <= room && packing_.Start(&plan_, {(room - apart) / kBlockBytes, nullptr, berths});
   if (!starts && MakeOtherwise()) return;

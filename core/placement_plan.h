@@ -17,7 +17,7 @@
 // What lives longer than a period (optimizer state that is made anew in each step) takes turns in
 // places above those that are packed (turns.h). Where that needs too much, the plan is made for two
 // periods instead; where that does, too, some of what is packed lies in places of turns that are
-// free meanwhile, which may stand in strips.
+// free meanwhile, which may stand in strips. If nothing else helps, the plan may take more memory.
 //
 // The first request that differs ends following at once; it is taken up again when the period
 // begins again. A place is a proposal: the arena looks whether it is free. So a wrong plan costs
@@ -130,6 +130,8 @@ class PlacementPlan {
 
   // The owner is asked how many bytes the plan may take, see Pack().
   bool asks() const { return state_ == State::kAsking; }
+  // How many times the slack it may take, from when it asks on.
+  uint32_t slacks() const { return making_ == Making::kInMore ? 2 : 1; }
   void Pack(Bytes room);
   // The same for a plan in place, where all of it is done at once, for the request in hand: first
   // every live block and whatever else is not for others, in address order. False: out of memory,
@@ -248,7 +250,7 @@ class PlacementPlan {
   bool as_is_ = false;
   bool in_place_ = false;
   // How the plan is made, one after the other until there is one.
-  enum class Making : uint8_t { kForOne, kForTwo, kWithGuests, kInStrips };
+  enum class Making : uint8_t { kForOne, kForTwo, kWithGuests, kInStrips, kInMore };
   Making making_ = Making::kForOne;
   Array<uint64_t> contexts_;  // by request
   Array<uint64_t> sorted_contexts_;

@@ -176,10 +176,12 @@ TEST(PlacementPlan, BeginsWithALaterPeriodWhereItDidNotFitButNotForEver) {
   EXPECT_TRUE(job.RunUntil(&PlacementPlan::begins)) << "another one is made later";
 }
 
-// Such a job at an arena with a slack of 2 %. Its sizes are 128 KiB to a unit.
+// Such a job at an arena. Its sizes are 128 KiB to a unit.
 class TrainingInArena {
  public:
-  TrainingInArena() { EXPECT_TRUE(arena_.Init(1 << 12, backend_.Seam(), {20})); }
+  explicit TrainingInArena(uint32_t slack_permille) {
+    EXPECT_TRUE(arena_.Init(1 << 12, backend_.Seam(), {slack_permille}));
+  }
 
   // Chunks that moved. Request `odd` is larger than it was.
   uint64_t Step(size_t odd = ~size_t{0}) {
@@ -204,6 +206,10 @@ class TrainingInArena {
   }
   uint64_t planned() const { return arena_.counters().planned; }
   uint64_t requests() const { return requests_.size(); }
+  // Chunks, in thousandths of what was requested at most.
+  uint64_t held() {
+    return 1000 * kChunkBytes * backend_.peak_held() / arena_.allocator().peak_requested();
+  }
 
  private:
   CountingBackend backend_{1 << 11};
@@ -214,7 +220,7 @@ class TrainingInArena {
 };
 
 TEST(PlacementPlan, MovesNothingWhereOthersLieInPlacesOfState) {
-  TrainingInArena training;
+  TrainingInArena training(20);
   EXPECT_NE(training.Steps(4), 0u) << "it would need no plan";
   training.Steps(8);
   const uint64_t planned = training.planned();
@@ -222,11 +228,20 @@ TEST(PlacementPlan, MovesNothingWhereOthersLieInPlacesOfState) {
   EXPECT_EQ(training.planned(), planned + 20 * training.requests());
 }
 
+TEST(PlacementPlan, TakesTwiceTheSlackWhereChunksWouldMoveForEver) {
+  TrainingInArena training(10);
+  EXPECT_NE(training.Steps(10), 0u);
+  training.Steps(20);
+  EXPECT_EQ(training.Steps(20), 0u);
+  EXPECT_GT(training.held(), 1010u);
+  EXPECT_LE(training.held(), 1020u);
+}
+
 // Half of its requests are like those before and after them, so that it could be anywhere in a
 // step, and in the step that differed some of a size were made anew and others were not.
 TEST(PlacementPlan, MovesNothingSoonAfterAStepInWhichARequestDiffered) {
   for (const size_t odd : {5, 100, 125, 150, 180, 201, 225}) {
-    TrainingInArena training;
+    TrainingInArena training(20);
     training.Steps(12);
     training.Step(odd);
     training.Steps(4);
