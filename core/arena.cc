@@ -62,8 +62,8 @@ bool Arena::Extend(Bytes bytes, Bytes at, bool settled, Beyond beyond) {
   LeaveOldPlaces();
   if (!PlanExtension(bytes, at, &extension)) return false;
   const bool acquires = seam_.acquire != nullptr;
-  const uint32_t slacks = at != kAnyOffset && plan_.following() ? plan_.slacks() : 1;
-  const ChunkIndex within = Within(bytes, slacks);
+  const bool planned = at != kAnyOffset && plan_.following();
+  const ChunkIndex within = Within(bytes, planned ? plan_.slacks() : 1);
   const ChunkIndex wanted = acquires && !settled ? Wanted(extension, bytes, within, beyond) : 0;
   if (wanted != 0) {
     seam_.acquire(seam_.owner, Available() + wanted);
@@ -72,7 +72,7 @@ bool Arena::Extend(Bytes bytes, Bytes at, bool settled, Beyond beyond) {
   }
   ChunkIndex missing = extension.missing;
   ChunkIndex fresh = Available();
-  const ChunkIndex first = acquires ? fresh : Within(bytes, slacks);
+  const ChunkIndex first = acquires ? fresh : within;
   ChunkIndex moved = missing - std::min(missing, first);
   if (fresh < missing && missing - fresh > moved) moved = missing - fresh;
   if (moved != 0 && Stitch(moved, extension) != 0) fresh = Available();

@@ -142,7 +142,7 @@ void PlacementPlan::Watch() {
   in_step_ = true;
   phase_ = 0;
   cut_ = in_place_ ? packing_.quiet_at() : 0;
-  FindBeginning();
+  if (as_is_) FindBeginning();  // others are packed first, or never taken up again
 }
 
 // Of the last two periods: what was asked for, and the longer of the two lives. False: the log does

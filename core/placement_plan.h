@@ -175,6 +175,7 @@ class PlacementPlan {
   static constexpr uint32_t kLookFrom = 1 << 10;  // requests that no plan has seen
   static constexpr uint32_t kLookEvery = 1 << 20;
   static constexpr uint32_t kShortest = 128;  // requests in a period that is worth a plan
+  static_assert(kContext < kShortest);
   struct Entry {
     RequestNumber number = 0;
     uint32_t units = 0;

@@ -23,8 +23,8 @@ void PlacementPlan::FindBeginning() {
   }
   std::sort(sorted_contexts_.begin(), sorted_contexts_.end());
   for (uint32_t before = 0; before < period; ++before) {
-    const uint32_t at = (cut_ + period - before % period) % period;
-    const uint64_t known = contexts_[(at + 2 * period - kContext % period) % period];
+    const uint32_t at = (cut_ + period - before) % period;
+    const uint64_t known = contexts_[(at + period - kContext) % period];
     const auto [first, end] =
         std::equal_range(sorted_contexts_.begin(), sorted_contexts_.end(), known);
     if (end - first != 1) continue;

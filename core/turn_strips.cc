@@ -111,10 +111,7 @@ bool Turns::AddStrips(uint32_t strips, uint32_t from, Array<Recurring>* period) 
     for (uint32_t j = 0; j < count; ++j) {
       const uint64_t place =
           j / size.in_strip * strip + begin + uint64_t{j % size.in_strip} * size.units;
-      if (!turns_.Append(
-              {static_cast<uint32_t>(std::min<uint64_t>(place, Recurring::kNowhere)), 0})) {
-        return false;
-      }
+      if (!AddTurn(place)) return false;
     }
     Join(static_cast<uint32_t>(groups_.size()), size, from, 0, strips * size.in_strip, period);
     if (!groups_.Append({size.units, count, first, 0, size.in_strip})) return false;

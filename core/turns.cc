@@ -108,12 +108,15 @@ bool Turns::AddGroup(const Size& size, uint32_t from, uint32_t skipped, Array<Re
   group.count = count + size.twice;
   group.first = static_cast<uint32_t>(turns_.size());
   for (uint32_t i = 0; i < group.count; ++i) {
-    const auto place = static_cast<uint32_t>(std::min<uint64_t>(units_, Recurring::kNowhere));
-    if (!turns_.Append({place, 0})) return false;
+    if (!AddTurn(units_)) return false;
     units_ += group.units;
   }
   Join(static_cast<uint32_t>(groups_.size()), size, from, skipped, count, period);
   return groups_.Append(group);
+}
+
+bool Turns::AddTurn(uint64_t place) {
+  return turns_.Append({static_cast<uint32_t>(std::min<uint64_t>(place, Recurring::kNowhere)), 0});
 }
 
 // `count` requests of the size, after the first `skipped` from request `from` on.

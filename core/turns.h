@@ -163,6 +163,7 @@ class Turns {
   void SkipStrip();
   bool FindSizes(const Array<Recurring>& period);
   bool AddGroup(const Size& size, uint32_t from, uint32_t skipped, Array<Recurring>* period);
+  bool AddTurn(uint64_t place);
   void Join(uint32_t group, const Size& size, uint32_t from, uint32_t skipped, uint32_t count,
             Array<Recurring>* period) const;
   bool AddBerths(uint32_t period);

@@ -157,18 +157,17 @@ class Run {
         settled_(std::min(std::max(sequence.settles_in, first_), trace_.steps.size() - 1)) {}
 
   // In order; what comes before the first step belongs to it. The arena grows in the first ones,
-  // which are not timed. False: a request was refused, now or before.
-  bool Play(size_t step) {
+  // which are not timed. Nothing more is played once a request was refused.
+  void Play(size_t step) {
     const size_t steps = trace_.steps.size();
     const size_t begin = step == 0 ? 0 : trace_.steps[step];
     const size_t end = step + 1 < steps ? trace_.steps[step + 1] : trace_.events.size();
     std::vector<double> pairs;
     ok_ = ok_ && player_.Play(begin, end, step < first_ ? nullptr : &pairs);
-    if (step < first_ || !ok_) return ok_;
+    if (step < first_ || !ok_) return;
     (step < settled_ ? early_medians_ : medians_).push_back(At(&pairs, 0.5));
     (step < settled_ ? early_tails_ : tails_).push_back(At(&pairs, 0.99));
     if (step >= settled_) means_.push_back(MiddleMean(&pairs));
-    return ok_;
   }
   bool ok() const { return ok_; }
   Figures End() {
